@@ -9,6 +9,7 @@ mod admin;
 pub mod memory;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod tx;
 mod versions;
 mod wake;
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{Admin, Cancelling, Counts, Pruned, Replaying, Retention};
+pub use tx::Tx;
 pub use versions::Versions;
 pub use wake::{Wake, WakeListener};
 
