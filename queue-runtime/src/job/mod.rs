@@ -5,15 +5,19 @@
 //! types.
 
 mod event;
+mod finite;
 mod ids;
 mod outcome;
+mod payload;
 mod record;
 mod settlement;
 mod spec;
 
 pub use event::JobEvent;
+pub(crate) use ids::shorten;
 pub use ids::{InvalidName, JobId, JobType, LeaseToken, QueueName, WorkerId};
 pub use outcome::{JobResult, Outcome};
+pub use payload::{PayloadArg, PayloadReader, PayloadWriter};
 pub use record::{Attempt, Claimed, JobRecord, JobState, Lease};
 pub use settlement::{Change, DeadReason, Settled, Settlement};
 pub use spec::{
