@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::assert_clean;
+use crate::markdown::{codes, rows};
 use crate::paths::paths_in;
 use crate::source::shipped_code;
 use crate::tree::Tree;
@@ -181,6 +182,29 @@ fn resolve(path: &[String], modules: &BTreeSet<String>) -> String {
         .into_iter()
         .find(|prefix| modules.contains(prefix))
         .unwrap_or(ROOT.to_owned())
+}
+
+/// The table as the page on architecture shows it: layer and module, in order.
+fn shown(page: &str) -> Vec<(u8, &str)> {
+    let is_layer = |first: &str| first.len() == 2 && first.starts_with('L');
+    rows(page, is_layer)
+        .into_iter()
+        .filter_map(|cells| Some((cells[0][1..].parse().ok()?, *cells.get(1)?)))
+        .flat_map(|(layer, modules)| codes(modules).map(move |module| (layer, module)))
+        .collect()
+}
+
+#[test]
+fn the_page_on_architecture_shows_the_same_layers() {
+    let page = Tree::of_repository().text("docs/architecture.md").unwrap();
+    let table: Vec<(u8, &str)> = TABLE.iter().map(|row| (row.layer, row.module)).collect();
+    assert_eq!(shown(page), table);
+}
+
+#[test]
+fn a_page_with_other_layers_is_not_the_same() {
+    let page = "| layer | x |\n| L1 | `rules` and `seam` | y |\n| L12 | `no` | y |\n";
+    assert_eq!(shown(page), [(1, "rules"), (1, "seam")]);
 }
 
 #[test]

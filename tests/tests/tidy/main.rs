@@ -14,6 +14,7 @@ mod words;
 mod markdown;
 mod documents;
 mod requirements;
+mod lifecycle;
 
 /// Fails with every complaint, so that one run shows all there is to do.
 #[track_caller]

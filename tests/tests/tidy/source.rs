@@ -17,6 +17,8 @@ pub(crate) fn without_comments(source: &str, strings: Strings) -> String {
             Some(Piece::Text(length)) if strings == Strings::Emptied => {
                 (length, format!("\"\"{}", breaks(&rest[..length])))
             }
+            // A brace or a quote as a character is not one of the code's.
+            Some(Piece::Character(length)) if strings == Strings::Emptied => (length, "''".into()),
             Some(Piece::Text(length) | Piece::Character(length)) => {
                 (length, rest[..length].to_owned())
             }
@@ -164,7 +166,7 @@ fn comments_and_strings_go_and_everything_else_stays() {
     check("a /* x /* y */\n z */ b", "a \n b");
     check(
         r#"f("a \" // b", 'x', '"', '\'', 'a)"#,
-        r#"f("", 'x', '"', '\'', 'a)"#,
+        r#"f("", '', '', '', 'a)"#,
     );
     check(
         "r#\"crate::a \" // \"# + br\"x\" + for\"y\"",
