@@ -68,7 +68,9 @@ const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 /// A job with all budgets left, and one for each budget that can be used up.
 fn standings() -> [Standing; 5] {
     let fresh = Standing {
-        id: "0193b5a0-7c3e-7000-8000-000000000000".parse().unwrap(),
+        id: "0193b5a0-7c3e-7000-8000-000000000000"
+            .parse()
+            .expect("a UUID"),
         token: LeaseToken::new(7),
         attempts: 2,
         max_attempts: 9,
