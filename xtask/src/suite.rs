@@ -53,8 +53,10 @@ impl Runner {
         command
             .args(["--workspace", "--no-fail-fast"])
             .args(arguments);
-        // Colours would hide the lines that are read afterwards.
-        command.env("CARGO_TERM_COLOR", "never");
+        // Colours, or a quieter setting of the caller, would hide lines that are read afterwards.
+        command
+            .env("CARGO_TERM_COLOR", "never")
+            .env("NEXTEST_STATUS_LEVEL", "pass");
         println!("== {} {}", self.name(), arguments.join(" "));
         run::both_streams(command)
     }
