@@ -10,7 +10,7 @@ mod examples;
 mod run;
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
@@ -81,10 +81,14 @@ fn gate() -> Result<()> {
     }
 }
 
-/// The workspace this program was built in, wherever it was called from.
-fn workspace() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here)
+/// The workspace of this program, wherever it was called from.
+///
+/// Cargo says where it is at run time; what was true at build time may be another checkout that
+/// shares the target folder.
+fn workspace() -> PathBuf {
+    let here =
+        env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&here).join("..")
 }
 
 /// Cargo, as the toolchain that runs this program names it.

@@ -1,6 +1,7 @@
 //! The repository as texts by path, read once; or a handful of texts made up by a test.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -12,11 +13,15 @@ pub(crate) struct Tree(BTreeMap<String, String>);
 const HIDDEN: [&str; 4] = [".cargo", ".ci", ".config", ".github"];
 
 impl Tree {
-    /// The repository that this test was built in.
+    /// The repository that this test runs in.
     pub(crate) fn of_repository() -> &'static Self {
         static REPOSITORY: LazyLock<Tree> = LazyLock::new(|| {
             let mut texts = BTreeMap::new();
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+            // Cargo's word at run time: the one at build time may be of another checkout that
+            // shares the target folder.
+            let here = env::var_os("CARGO_MANIFEST_DIR");
+            let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+            let root = Path::new(&here).join("..");
             collect(&root, "", &mut texts);
             Tree(texts)
         });
