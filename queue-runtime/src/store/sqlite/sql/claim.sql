@@ -1,6 +1,7 @@
 -- Chooses the due jobs that a claim takes. Jumps from lane to lane, a lane being one (queue,
 -- job_type, payload_schema, priority), and reads at most the limit of each, so jobs of other
--- types, of newer payload schemas or of a later time are never walked over.
+-- types, of newer payload schemas or of a later time are never walked over. The limit is cast,
+-- because a bare parameter there makes SQLite compile the statement again at every call.
 -- params: ?1 queues as a JSON array in the order to serve them, ?2 types as a JSON array of
 --   arrays (0 job_type, 1 highest payload schema), ?3 largest number of jobs, ?4 now in ms or
 --   null
@@ -95,10 +96,10 @@ with recursive
         and status = 'queued'
         and dedupe_slot = 0
       order by run_at, id
-      limit ?3
+      limit cast(?3 as integer)
     )
     order by l.place, l.priority desc, j.run_at, j.id
-    limit ?3
+    limit cast(?3 as integer)
   )
 select
   j.seq,
