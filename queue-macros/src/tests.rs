@@ -147,7 +147,7 @@ fn each_mistake_in_an_option_is_one_error_that_shows_the_accepted_form() {
     );
     check(
         "name = \"a\", alias = \"b\", alias = \"b\"",
-        &["the alias \"b\" is given twice"],
+        &["the alias \"b\" is given twice; keep one of them"],
     );
     check(
         "name = \"a\", alias = \"a\"",
@@ -205,8 +205,8 @@ fn each_mistake_in_an_option_is_one_error_that_shows_the_accepted_form() {
         "retries = a, queue = 5, name, nmae = \"n\"",
         &[
             "unknown `#[job]` option `nmae`; did you mean `name`?",
-            "`queue` takes a string, as in `queue = \"mail\"`",
             "`retries` takes a whole number, as in `retries = 5`",
+            "`queue` takes a string, as in `queue = \"mail\"`",
             "option `name` needs a value, as in `name = \"mail.welcome\"`",
         ],
     );

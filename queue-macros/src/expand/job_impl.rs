@@ -3,7 +3,7 @@
 //! The codec goes field by field instead of deriving serde: an argument that cannot be stored is one
 //! error at its type, and a job compiles three times as fast.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::LitStr;
 
@@ -27,7 +27,7 @@ pub(crate) fn job_impl(job: &Job) -> TokenStream {
     let keys = keys
         .into_iter()
         .filter_map(|(name, key)| Some(key_fn(job, name, key.as_ref()?)));
-    let version = job.keys.version.as_ref().map(version_fn);
+    let version = job.keys.version.as_ref().map(|path| version_fn(job, path));
     quote! {
         impl __q::Job for #payload {
             const DEF: &'static __q::JobDef = &__JOB_DEF;
@@ -71,9 +71,9 @@ fn take(field: &Field, reader: &Ident) -> TokenStream {
 }
 
 fn key_fn(job: &Job, name: &str, key: &Key) -> TokenStream {
-    let name = Ident::new(name, proc_macro2::Span::call_site());
+    let name = Ident::new(name, Span::call_site());
     let body = match key {
-        Key::List(paths) => list_body(paths),
+        Key::List(paths) => list_body(job, paths),
         Key::Template(literal, fields) => template_body(job, literal, fields),
     };
     quote! {
@@ -84,11 +84,11 @@ fn key_fn(job: &Job, name: &str, key: &Key) -> TokenStream {
 }
 
 /// The values as a JSON array, so that `("a", "b,c")` and `("a,b", "c")` stay two keys.
-fn list_body(paths: &[KeyPath]) -> TokenStream {
+fn list_body(job: &Job, paths: &[KeyPath]) -> TokenStream {
     let writer = local("k");
     let writes = paths.iter().map(|path| {
-        let value = value(path);
-        quote_spanned!(path.span=> __q::KeyPart::write(#value, &mut #writer);)
+        let (ty, value) = (value_type(job, path), value(path));
+        quote_spanned!(path.span=> <#ty as __q::KeyPart>::write(#value, &mut #writer);)
     });
     quote! {
         let mut #writer = __q::KeyWriter::new();
@@ -110,13 +110,13 @@ fn template_body(job: &Job, literal: &LitStr, fields: &[Ident]) -> TokenStream {
         quote!(#name: &#ty)
     });
     let checks = named.iter().map(|field| {
-        let ty = at_literal(stored_type(field, quote!(__q::String)), literal);
+        let ty = moved_to(literal.span(), stored_type(field, quote!(__q::String)));
         quote!(let _ = <#ty as __q::KeyPart>::write;)
     });
     let idents = named.iter().map(|field| &field.ident);
     quote! {
         #[allow(non_snake_case)]
-        fn __key(#(#parameters),*) -> __q::String { __q::format!(#literal) }
+        fn __key(#(#parameters),*) -> __q::String { ::std::format!(#literal) }
         #(#checks)*
         __q::Some(__key(#(&self.#idents),*))
     }
@@ -128,28 +128,27 @@ fn in_template(field: &Ident, literal: &LitStr) -> Ident {
     name
 }
 
-/// The same tokens with the same meaning, at the literal's place.
-fn at_literal(tokens: TokenStream, literal: &LitStr) -> TokenStream {
+/// The same tokens with the same meaning, at another place.
+fn moved_to(place: Span, tokens: TokenStream) -> TokenStream {
     tokens
         .into_iter()
         .map(|token| match token {
             TokenTree::Group(group) => {
-                let inner = at_literal(group.stream(), literal);
-                let mut moved = proc_macro2::Group::new(group.delimiter(), inner);
-                moved.set_span(group.span().located_at(literal.span()));
+                let mut moved = Group::new(group.delimiter(), moved_to(place, group.stream()));
+                moved.set_span(group.span().located_at(place));
                 TokenTree::Group(moved)
             }
             mut other => {
-                other.set_span(other.span().located_at(literal.span()));
+                other.set_span(other.span().located_at(place));
                 other
             }
         })
         .collect()
 }
 
-fn version_fn(path: &KeyPath) -> TokenStream {
-    let value = value(path);
-    let call = quote_spanned!(path.span=> __q::CacheVersion::version(#value));
+fn version_fn(job: &Job, path: &KeyPath) -> TokenStream {
+    let (ty, value) = (value_type(job, path), value(path));
+    let call = quote_spanned!(path.span=> <#ty as __q::CacheVersion>::version(#value));
     quote! {
         fn cache_version(&self) -> __q::Option<u64> {
             #call
@@ -157,11 +156,22 @@ fn version_fn(path: &KeyPath) -> TokenStream {
     }
 }
 
-/// `&self.order.id`
+/// The type of a key's value, placed at the key, where the mistake is if it cannot be one. What lies inside
+/// a field is known to the compiler alone.
+fn value_type(job: &Job, path: &KeyPath) -> TokenStream {
+    let field = job.fields().find(|field| field.ident == path.field);
+    match field {
+        Some(field) if path.rest.is_empty() => {
+            moved_to(path.span, stored_type(field, quote!(__q::String)))
+        }
+        _ => quote_spanned!(path.span=> _),
+    }
+}
+
+/// `&self.order.id`, all of it at the place of the key and of one hygiene: else the compiler would point
+/// at the whole attribute.
 fn value(KeyPath { field, rest, span }: &KeyPath) -> TokenStream {
     let mut field = field.clone();
-    field.set_span(field.span().located_at(*span));
-    // `self` must have the hygiene of the surrounding method, at the place of the key.
-    let this = Ident::new("self", proc_macro2::Span::call_site().located_at(*span));
-    quote_spanned!(*span=> &#this.#field #(.#rest)*)
+    field.set_span(*span);
+    quote_spanned!(*span=> &self.#field #(.#rest)*)
 }

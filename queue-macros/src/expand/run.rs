@@ -4,7 +4,7 @@
 //! trait at a time (what it splits into, then each part), because the compiler reports the deepest missing
 //! trait of a bound, which would be a stranger to the user.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::{local, output_type};
@@ -48,14 +48,15 @@ pub(crate) fn run(job: &Job) -> TokenStream {
     // A future that is not `Send` is reported here, at the function's name and nowhere else.
     let here = Span::call_site().located_at(function.span());
     let pinned = quote_spanned!(here=> __q::Box::pin(#function(#(#passed),*)));
-    let returned = output_type(job.output.as_ref());
+    let returned = Returned::new(output_type(job.output.as_ref()));
+    let split = returned.split(&call);
     let output = if job.keys.cache.is_some() {
-        quote!(RefreshedOutput)
+        "RefreshedOutput"
     } else {
-        quote!(JobOutput)
+        "JobOutput"
     };
-    let into_value = part(&returned, "Ok", &output, "into_value");
-    let into_error = part(&returned, "Err", &quote!(IntoJobError), "into_job_error");
+    let into_value = returned.method("Ok", output, "into_value");
+    let into_error = returned.method("Err", "IntoJobError", "into_job_error");
     let (class, classify) = (local("class"), class(job, &returned));
     quote! {
         fn __job_run<'a>(#context: &'a __q::RunCx) -> __q::BoxFuture<'a, __q::RunResult> {
@@ -63,7 +64,7 @@ pub(crate) fn run(job: &Job) -> TokenStream {
                 let #payload: #payload_type = __q::decode(#context)?;
                 #(#injections)*
                 let #call: __q::BoxFuture<'_, _> = #pinned;
-                match <#returned as __q::JobReturn>::split(#call.await) {
+                match #split {
                     __q::Ok(#value) => #into_value(#value),
                     __q::Err(#error) => {
                         #classify
@@ -75,26 +76,59 @@ pub(crate) fn run(job: &Job) -> TokenStream {
     }
 }
 
-/// `<<Ret as JobReturn>::Ok as Trait>::method`, with outer tokens that make the compiler underline all of `Ret`.
-fn part(returned: &TokenStream, which: &str, of: &TokenStream, method: &str) -> TokenStream {
-    let mut spans = returned.clone().into_iter().map(|token| token.span());
-    let first = spans.next().unwrap_or_else(Span::call_site);
-    let last = spans.last().unwrap_or(first);
-    let open = quote_spanned!(first=> <);
-    let which = proc_macro2::Ident::new(which, last);
-    let close = quote_spanned!(last=> >::#which);
-    let method = proc_macro2::Ident::new(method, Span::call_site());
-    quote!(<#open #returned as __q::JobReturn #close as __q::#of>::#method)
+/// The return type with tokens around it that make the compiler underline all of it, and nothing else.
+struct Returned {
+    ty: TokenStream,
+    first: Span,
+    last: Span,
+}
+
+impl Returned {
+    fn new(ty: TokenStream) -> Self {
+        let mut spans = ty.clone().into_iter().map(|token| token.span());
+        let first = spans.next().unwrap_or_else(Span::call_site);
+        let last = spans.last().unwrap_or(first);
+        Self { ty, first, last }
+    }
+
+    /// `<Ret as JobReturn>::which`
+    fn part(&self, which: &str) -> TokenStream {
+        let ty = &self.ty;
+        let open = quote_spanned!(self.first=> <);
+        let which = Ident::new(which, self.last);
+        let close = quote_spanned!(self.last=> >::#which);
+        quote!(#open #ty as __q::JobReturn #close)
+    }
+
+    /// `<Ret as JobReturn>::split(call.await)`
+    fn split(&self, call: &Ident) -> TokenStream {
+        let split = self.part("split");
+        let awaited = quote_spanned!(self.last=> (#call.await));
+        quote!(#split #awaited)
+    }
+
+    /// `<<Ret as JobReturn>::Ok as Trait>::method`
+    fn method(&self, which: &str, of: &str, method: &str) -> TokenStream {
+        let part = self.part(which);
+        let [of, method] = [of, method].map(|name| Ident::new(name, Span::call_site()));
+        quote!(<#part as __q::#of>::#method)
+    }
 }
 
 /// Binds the class of the error: by `retry_if`, by `Classify` if the error implements it, or none.
-fn class(job: &Job, returned: &TokenStream) -> TokenStream {
+fn class(job: &Job, returned: &Returned) -> TokenStream {
     let (class, error) = (local("class"), local("error"));
     match &job.retry_if {
         Some(path) => {
             let decide = local("retry_if");
+            let place = path
+                .segments
+                .first()
+                .map_or_else(Span::call_site, |first| first.ident.span());
+            let err = returned.part("Err");
+            let signature = quote_spanned!(Span::call_site().located_at(place)=> fn(&#err) -> bool);
             quote! {
-                let #decide: fn(&<#returned as __q::JobReturn>::Err) -> bool = #path;
+                let #decide: #signature = #path;
                 let #class = __q::Some(if #decide(&#error) { __q::Class::Retry } else { __q::Class::Permanent });
             }
         }

@@ -52,6 +52,11 @@ impl<'a> Chosen<'a> {
         Self { values }
     }
 
+    /// Everything that was written, in that order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Value<'a>> {
+        self.values.iter().copied()
+    }
+
     /// What was written for the option `name`, if anything.
     pub(crate) fn value(&self, name: &str) -> Option<Value<'a>> {
         self.all(name).next()

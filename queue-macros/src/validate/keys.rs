@@ -125,11 +125,10 @@ impl Scope<'_> {
             Ok(index) => Member::Unnamed(Index { index, span }),
             Err(_) => Member::Named(any_ident(segment, span)),
         });
-        let field = Ident::clone(field);
         Some(KeyPath {
+            field: field.clone(),
             rest: rest.collect(),
-            span: field.span().located_at(literal.span()),
-            field,
+            span,
         })
     }
 
@@ -159,14 +158,11 @@ impl Scope<'_> {
             return None;
         };
         match self.field(&first.unraw().to_string()) {
-            Ok(field) => {
-                let field = Ident::clone(field);
-                Some(KeyPath {
-                    rest,
-                    span: field.span().located_at(first.span()),
-                    field,
-                })
-            }
+            Ok(field) => Some(KeyPath {
+                field: field.clone(),
+                rest,
+                span: Span::call_site().located_at(first.span()),
+            }),
             Err(message) if self.complete => {
                 errors.at(&first, format!("`{}`: {message}", value.spec.name));
                 None

@@ -21,48 +21,55 @@ const QUEUE_CHARS_MAX: usize = 63;
 const BACKOFF_MAX_DEFAULT: std::time::Duration = std::time::Duration::from_secs(300);
 const JITTER_PERCENT_DEFAULT: u32 = 20;
 
-/// Reads every setting; a wrong one is reported and left at the runtime's default.
+/// Reads every setting, in the order written; a wrong one is reported and left at the runtime's default.
 pub(crate) fn policy(chosen: &Chosen<'_>, errors: &mut Errors) -> Policy {
     let mut policy = Policy::default();
-    for value in chosen.all("alias") {
-        if let Some(alias) = checked_text(value, job_type, errors) {
-            if policy.aliases.contains(&alias.value()) {
-                errors.at(
-                    &alias,
-                    format!("the alias \"{}\" is given twice", alias.value()),
-                );
-            } else {
-                policy.aliases.push(alias.value());
-            }
-        }
+    for value in chosen.values() {
+        setting(&mut policy, value, errors);
     }
-    let given = |name| chosen.value(name);
-    policy.queue = given("queue")
-        .and_then(|value| checked_text(value, queue, errors))
-        .map(|name| name.value());
-    policy.retries =
-        given("retries").and_then(|value| values::number(value, 0..=RETRIES_MAX, errors));
-    policy.priority = given("priority")
-        .and_then(|value| values::number(value, -PRIORITY_MAX..=PRIORITY_MAX, errors));
-    policy.schema = given("schema").and_then(|value| values::number(value, 1..=SCHEMA_MAX, errors));
-    policy.backoff = given("backoff").and_then(|value| {
-        values::read_text(value, |text| backoff(text).and_then(sensible), errors)
-    });
-    policy.timeout = given("timeout").and_then(|value| values::read_text(value, timeout, errors));
-    policy.deadline = given("deadline")
-        .and_then(|value| values::some_time(value, "leave the option out for no deadline", errors));
-    policy.dedupe_until =
-        given("dedupe_until").and_then(|value| values::read_text(value, dedupe_until, errors));
-    policy.on_duplicate =
-        given("on_duplicate").and_then(|value| values::read_text(value, on_duplicate, errors));
-    policy.idempotency_for = given("idempotency_for").and_then(|value| {
-        values::some_time(value, "leave `idempotency` out to remember nothing", errors)
-    });
-
     chosen.demand("dedupe_until", "dedupe", errors);
     chosen.demand("on_duplicate", "dedupe", errors);
     chosen.demand("idempotency_for", "idempotency", errors);
     policy
+}
+
+/// Reads one option into `policy`, if it is one of the plain ones.
+fn setting(policy: &mut Policy, value: Value<'_>, errors: &mut Errors) {
+    use values::{number, read_text, some_time};
+    match value.spec.name {
+        "alias" => policy.aliases.extend(alias(&policy.aliases, value, errors)),
+        "queue" => policy.queue = checked_text(value, queue, errors).map(|name| name.value()),
+        "retries" => policy.retries = number(value, 0..=RETRIES_MAX, errors),
+        "priority" => policy.priority = number(value, -PRIORITY_MAX..=PRIORITY_MAX, errors),
+        "schema" => policy.schema = number(value, 1..=SCHEMA_MAX, errors),
+        "timeout" => policy.timeout = read_text(value, timeout, errors),
+        "dedupe_until" => policy.dedupe_until = read_text(value, dedupe_until, errors),
+        "on_duplicate" => policy.on_duplicate = read_text(value, on_duplicate, errors),
+        "backoff" => {
+            policy.backoff = read_text(value, |text| backoff(text).and_then(sensible), errors);
+        }
+        "deadline" => {
+            policy.deadline = some_time(value, "leave the option out for no deadline", errors);
+        }
+        "idempotency_for" => {
+            policy.idempotency_for =
+                some_time(value, "leave `idempotency` out to remember nothing", errors);
+        }
+        _ => {}
+    }
+}
+
+fn alias(earlier: &[String], value: Value<'_>, errors: &mut Errors) -> Option<String> {
+    let literal = checked_text(value, job_type, errors)?;
+    let alias = literal.value();
+    if earlier.contains(&alias) {
+        errors.at(
+            literal,
+            format!("the alias \"{alias}\" is given twice; keep one of them"),
+        );
+        return None;
+    }
+    Some(alias)
 }
 
 /// The stored name: the given one, or the function's.
