@@ -1,2 +1,99 @@
-//! Chores.
-fn main() {}
+//! The project's chores, run as `cargo xtask <chore>`.
+//!
+//! Needs nothing beyond Rust's own distribution; `cargo nextest` is used where it is installed.
+
+mod suite;
+mod report;
+mod stores;
+mod budget;
+mod examples;
+mod run;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+const HELP: &str = "\
+The project's chores.
+
+Usage: cargo xtask <chore> [arguments]
+
+Chores:
+  test [-- <arguments for the runner>]
+            Runs the whole test suite: unit tests and integration tests of every crate.
+            Uses `cargo nextest` where it is installed, otherwise `cargo test`; `--runner
+            nextest` or `--runner cargo` decides. Prints seconds per suite and the stores
+            that ran, and ends with the runner's closing line. Fails when a test fails and
+            when no test ran. Doc tests are a step of `.ci/run`.
+  examples [name]
+            Runs every example, or one, the way its header says: one run per line
+            `// run: -- <arguments>`, or one run without arguments when there is none.
+            The last line of an example must be a JSON object.
+  ci        Runs `.ci/run`, the whole gate.
+  help      Prints this text.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match chore(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn chore(arguments: &[String]) -> Result<()> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] | ["help" | "-h" | "--help", ..] | [_, "-h" | "--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        ["test", rest @ ..] => {
+            let (runner, rest) = match rest {
+                ["--runner", name, rest @ ..] => (suite::Runner::named(name)?, rest),
+                rest => (suite::Runner::installed(), rest),
+            };
+            match rest {
+                [] => suite::test(runner, &[]),
+                ["--", passed @ ..] => suite::test(runner, passed),
+                [word, ..] => bail!("test: unknown argument `{word}`; see `cargo xtask help`"),
+            }
+        }
+        ["examples"] => examples::run(None),
+        ["examples", name] => examples::run(Some(name)),
+        ["ci"] => gate(),
+        [word, ..] => bail!("unknown chore `{word}`; see `cargo xtask help`"),
+    }
+}
+
+fn gate() -> Result<()> {
+    let status = Command::new(workspace().join(".ci/run"))
+        .status()
+        .context("start .ci/run")?;
+    match status.success() {
+        true => Ok(()),
+        false => bail!(".ci/run failed ({status})"),
+    }
+}
+
+/// The workspace of this program, wherever it was called from.
+///
+/// Cargo says where it is at run time; what was true at build time may be another checkout that
+/// shares the target folder.
+fn workspace() -> PathBuf {
+    let here =
+        env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&here).join("..")
+}
+
+/// Cargo, as the toolchain that runs this program names it.
+fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(workspace());
+    command
+}

@@ -1,0 +1,75 @@
+//! An opened store with what goes with it: the seam, the event stream and the cache.
+
+use std::sync::Arc;
+
+use crate::cache::Cache;
+use crate::observe::Events;
+use crate::seam::{Seam, SystemSeam};
+use crate::store::Store;
+use crate::store::memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+use crate::store::sqlite::SqliteStore;
+
+/// What producers and workers of one queue share.
+#[derive(Debug)]
+pub struct Backend {
+    store: Arc<dyn Store>,
+    seam: Arc<dyn Seam>,
+    events: Events,
+    cache: Cache,
+    #[cfg(feature = "sqlite")]
+    sqlite: Option<Arc<SqliteStore>>,
+}
+
+impl Backend {
+    pub(crate) fn new(store: Arc<dyn Store>, seam: Arc<dyn Seam>) -> Arc<Self> {
+        Arc::new(Self::with_store(store, seam))
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn on_sqlite(store: Arc<SqliteStore>, seam: Arc<dyn Seam>) -> Arc<Self> {
+        let backend = Self::with_store(Arc::clone(&store) as Arc<dyn Store>, seam);
+        Arc::new(Self {
+            sqlite: Some(store),
+            ..backend
+        })
+    }
+
+    /// Makes a backend on an empty memory store and the real clock.
+    pub(crate) fn in_memory() -> Arc<Self> {
+        let seam: Arc<dyn Seam> = Arc::new(SystemSeam::new());
+        Self::new(Arc::new(MemoryStore::new(Arc::clone(&seam))), seam)
+    }
+
+    fn with_store(store: Arc<dyn Store>, seam: Arc<dyn Seam>) -> Self {
+        Self {
+            store,
+            events: Events::new(),
+            cache: Cache::new(Arc::clone(&seam)),
+            seam,
+            #[cfg(feature = "sqlite")]
+            sqlite: None,
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub(crate) fn seam(&self) -> &Arc<dyn Seam> {
+        &self.seam
+    }
+
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
+    }
+
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn sqlite(&self) -> Option<&Arc<SqliteStore>> {
+        self.sqlite.as_ref()
+    }
+}

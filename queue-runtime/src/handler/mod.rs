@@ -1,0 +1,21 @@
+//! What a job's function touches: its definition, arguments, errors, results and context.
+//!
+//! The `#[job]` attribute writes code against these types; a job can also be declared by hand
+//! with them. Nothing here knows when or how often a handler runs.
+
+mod classify;
+mod context;
+mod data;
+mod def;
+mod error;
+mod keys;
+mod returns;
+
+pub use classify::{ByClassify, ByDefault, Classify, Probe, StatusError, recognise};
+pub(crate) use context::{AttemptStop, StopReason};
+pub use context::{JobContext, RunCx};
+pub use data::{Data, DataMap, Inject};
+pub use def::{Field, Job, JobDef, Need, Registration, RunFn, RunResult, Source};
+pub use error::{IntoJobError, JobError, JobResultExt, Permanent};
+pub use keys::{CacheVersion, KeyPart, KeyWriter};
+pub use returns::{JobOutput, JobReturn, JobValue, Refreshed, RefreshedOutput};

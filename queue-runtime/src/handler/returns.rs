@@ -1,0 +1,132 @@
+//! What a handler may return.
+
+use serde::Serialize;
+
+use super::error::JobError;
+use crate::cache::RefreshedValue;
+
+/// A return type of a `#[job]` function: `()` or any `Result`.
+#[diagnostic::on_unimplemented(
+    message = "a `#[job]` function cannot return `{Self}`",
+    label = "not a job's return type",
+    note = "return `()`, or `Result<T, E>` with an error that can be shown"
+)]
+pub trait JobReturn {
+    /// The value of a success.
+    type Ok;
+    /// The error.
+    type Err;
+
+    /// Takes the two apart.
+    ///
+    /// # Errors
+    /// The handler's own.
+    fn split(self) -> Result<Self::Ok, Self::Err>;
+}
+
+impl JobReturn for () {
+    type Ok = ();
+    type Err = JobError;
+
+    fn split(self) -> Result<(), JobError> {
+        Ok(())
+    }
+}
+
+impl<T, E> JobReturn for Result<T, E> {
+    type Ok = T;
+    type Err = E;
+
+    fn split(self) -> Self {
+        self
+    }
+}
+
+/// What a successful run hands to the runtime.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct JobValue {
+    pub(crate) refreshed: Option<RefreshedValue>,
+}
+
+/// A value that a job may return: anything serde can write. It is not kept.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result of a `#[job]` function",
+    label = "cannot be written by serde",
+    note = "derive `serde::Serialize` for it, or return `()`"
+)]
+pub trait JobOutput {
+    /// Hands the value over.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn into_value(self) -> Result<JobValue, JobError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> JobOutput for T {
+    fn into_value(self) -> Result<JobValue, JobError> {
+        Ok(JobValue::default())
+    }
+}
+
+/// What a refresh job found: a value with its version, nothing, or no change.
+///
+/// The handler never writes the cache. It returns this, and the runtime publishes it if no newer
+/// version is known by then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refreshed<T>(Found<T>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Found<T> {
+    At(u64, T),
+    Gone,
+    Unchanged,
+}
+
+impl<T> Refreshed<T> {
+    /// The value, as it is at `version` of the data (the version that was read, which may be
+    /// newer than the job's).
+    pub fn at(version: u64, value: T) -> Self {
+        Self(Found::At(version, value))
+    }
+
+    /// The thing does not exist (any more).
+    pub fn gone() -> Self {
+        Self(Found::Gone)
+    }
+
+    /// What is cached is still right.
+    pub fn unchanged() -> Self {
+        Self(Found::Unchanged)
+    }
+}
+
+/// The result of a job with `cache`: a [`Refreshed`] value.
+#[diagnostic::on_unimplemented(
+    message = "a job with `cache` must return `Refreshed<T>`, not `{Self}`",
+    label = "not a refreshed value",
+    note = "return `Ok(Refreshed::at(version, value))` or `Ok(Refreshed::gone())`"
+)]
+pub trait RefreshedOutput {
+    /// Hands the value over.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON; permanent.
+    fn into_value(self) -> Result<JobValue, JobError>;
+}
+
+impl<T: Serialize> RefreshedOutput for Refreshed<T> {
+    fn into_value(self) -> Result<JobValue, JobError> {
+        let refreshed = match self.0 {
+            Found::At(version, value) => RefreshedValue::At {
+                version,
+                json: serde_json::to_string(&value).map_err(JobError::permanent)?,
+            },
+            Found::Gone => RefreshedValue::Gone,
+            Found::Unchanged => RefreshedValue::Unchanged,
+        };
+        Ok(JobValue {
+            refreshed: Some(refreshed),
+        })
+    }
+}

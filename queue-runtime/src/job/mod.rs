@@ -1,0 +1,25 @@
+//! The words of the system as plain data: what is enqueued, what is stored, what a run came to,
+//! what the store is told to do about it.
+//!
+//! Nothing here decides, reads a clock or touches a store; every other layer speaks in these
+//! types.
+
+mod event;
+mod finite;
+mod ids;
+mod outcome;
+mod payload;
+mod record;
+mod settlement;
+mod spec;
+
+pub use event::JobEvent;
+pub(crate) use ids::shorten;
+pub use ids::{InvalidName, JobId, JobType, LeaseToken, QueueName, WorkerId};
+pub use outcome::{JobResult, Outcome};
+pub use payload::{PayloadArg, PayloadReader, PayloadWriter};
+pub use record::{Attempt, Claimed, JobRecord, JobState, Lease};
+pub use settlement::{Change, DeadReason, Settled, Settlement};
+pub use spec::{
+    Backoff, CacheKey, Dedupe, DedupeUntil, Due, Fingerprint, Idempotency, NewJob, OnDuplicate,
+};

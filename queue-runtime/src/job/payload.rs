@@ -1,0 +1,272 @@
+//! Typed arguments to JSON text and back, field by field, so that an error names its field.
+//!
+//! Integers of any size keep their digits; unknown stored fields are ignored; a missing `Option`
+//! is `None`. Nothing here judges size, depth or text: the enqueue stage does.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde_json::value::RawValue;
+
+use super::finite;
+use crate::error::PayloadError;
+
+/// Collects payload fields into one JSON object.
+#[derive(Debug)]
+pub struct PayloadWriter {
+    text: String,
+}
+
+impl Default for PayloadWriter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PayloadWriter {
+    /// Starts an empty object.
+    pub fn new() -> Self {
+        Self {
+            text: String::from("{"),
+        }
+    }
+
+    /// Adds a field; names are the handler's argument names and need no escaping.
+    ///
+    /// # Errors
+    /// If the value cannot be JSON: a map with keys that are no strings, a number that is not
+    /// finite, or its own `Serialize` fails.
+    pub fn field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), PayloadError> {
+        let text = serde_json::to_string(value).map_err(|e| PayloadError {
+            path: format!("$.{name}"),
+            rule: e.to_string(),
+        })?;
+        // serde_json writes NaN and infinities as `null`, which would come back as another value.
+        if text.contains("null") {
+            finite::check(name, value)?;
+        }
+        if self.text.len() > 1 {
+            self.text.push(',');
+        }
+        self.text.push('"');
+        self.text.push_str(name);
+        self.text.push_str("\":");
+        self.text.push_str(&text);
+        Ok(())
+    }
+
+    /// Ends the object and returns its text.
+    pub fn finish(mut self) -> String {
+        self.text.push('}');
+        self.text
+    }
+}
+
+/// Reads the fields of a stored payload.
+#[derive(Debug)]
+pub struct PayloadReader<'a> {
+    fields: BTreeMap<String, &'a RawValue>,
+}
+
+impl<'a> PayloadReader<'a> {
+    /// Reads the outermost object; values are looked at when they are taken.
+    ///
+    /// # Errors
+    /// If the text is not a JSON object.
+    pub fn new(payload: &'a str) -> Result<Self, PayloadError> {
+        serde_json::from_str(payload)
+            .map(|fields| Self { fields })
+            .map_err(|e| PayloadError {
+                path: "$".to_owned(),
+                rule: e.to_string(),
+            })
+    }
+
+    fn find(&self, names: &[&'static str]) -> Option<(&'static str, &'a RawValue)> {
+        names
+            .iter()
+            .find_map(|name| self.fields.get(*name).map(|value| (*name, *value)))
+    }
+}
+
+/// A value that can be an argument of a job: anything serde can write and read back.
+#[diagnostic::on_unimplemented(
+    message = "argument type `{Self}` cannot be stored in a job payload",
+    label = "not a payload type",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it (the value must own its data)",
+    note = "if it is shared state, take it as `Data<..>`, or mark the argument with `#[inject]`"
+)]
+pub trait PayloadArg: Sized + Send + Sync + 'static {
+    /// Writes the value under a name.
+    ///
+    /// # Errors
+    /// If it cannot be JSON.
+    fn put(&self, name: &'static str, writer: &mut PayloadWriter) -> Result<(), PayloadError>;
+
+    /// Reads the value under the first of `names` that is stored; `None` if none is.
+    ///
+    /// # Errors
+    /// If what is stored is not such a value.
+    fn find(
+        reader: &PayloadReader<'_>,
+        names: &[&'static str],
+    ) -> Result<Option<Self>, PayloadError>;
+
+    /// Makes the value of a field that was not stored; only `Option` has one.
+    fn absent() -> Option<Self>;
+
+    /// Reads the value under a name.
+    ///
+    /// # Errors
+    /// If it is missing or not such a value.
+    fn take(reader: &PayloadReader<'_>, name: &'static str) -> Result<Self, PayloadError> {
+        Self::take_any(reader, &[name])
+    }
+
+    /// Reads the value under the first of several names that is stored.
+    ///
+    /// # Errors
+    /// If none is stored or it is not such a value.
+    fn take_any(reader: &PayloadReader<'_>, names: &[&'static str]) -> Result<Self, PayloadError> {
+        match Self::find(reader, names)?.or_else(Self::absent) {
+            Some(value) => Ok(value),
+            None => Err(PayloadError {
+                path: "$".to_owned(),
+                rule: format!("missing field `{}`", names[0]),
+            }),
+        }
+    }
+
+    /// Reads the value under the first of several names that is stored, or makes one.
+    ///
+    /// # Errors
+    /// If what is stored is not such a value.
+    fn take_or(
+        reader: &PayloadReader<'_>,
+        names: &[&'static str],
+        default: fn() -> Self,
+    ) -> Result<Self, PayloadError> {
+        Ok(Self::find(reader, names)?.unwrap_or_else(default))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> PayloadArg for T {
+    fn put(&self, name: &'static str, writer: &mut PayloadWriter) -> Result<(), PayloadError> {
+        writer.field(name, self)
+    }
+
+    fn find(
+        reader: &PayloadReader<'_>,
+        names: &[&'static str],
+    ) -> Result<Option<Self>, PayloadError> {
+        let Some((name, value)) = reader.find(names) else {
+            return Ok(None);
+        };
+        serde_json::from_str(value.get())
+            .map(Some)
+            .map_err(|e| PayloadError {
+                path: format!("$.{name}"),
+                rule: without_place(&e),
+            })
+    }
+
+    fn absent() -> Option<Self> {
+        T::deserialize(Absent).ok()
+    }
+}
+
+/// serde_json's message without its line and column, which count inside one field only.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// Stands for a field that is not there: whoever asks for an option gets `None`, everybody else
+/// an error.
+struct Absent;
+
+impl<'de> Deserializer<'de> for Absent {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom("missing"))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_none()
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written<T: PayloadArg>(value: &T) -> Result<String, PayloadError> {
+        let mut writer = PayloadWriter::new();
+        value.put("a", &mut writer)?;
+        value.put("b", &mut writer)?;
+        Ok(writer.finish())
+    }
+
+    fn read<T: PayloadArg>(payload: &str) -> Result<T, PayloadError> {
+        T::take(&PayloadReader::new(payload)?, "a")
+    }
+
+    #[test]
+    fn values_come_back_as_they_were() {
+        assert_eq!(written(&7_u8).expect("a number"), r#"{"a":7,"b":7}"#);
+        assert_eq!(
+            read::<u128>(r#"{"a":340282366920938463463374607431768211455}"#),
+            Ok(u128::MAX)
+        );
+        assert_eq!(read::<String>(r#"{"a":"é\n","z":1}"#), Ok("é\n".to_owned()));
+    }
+
+    #[test]
+    fn a_missing_option_is_none_and_anything_else_is_an_error() {
+        assert_eq!(read::<Option<u8>>("{}"), Ok(None));
+        let error = read::<u8>("{}").expect_err("a field is missing");
+        assert_eq!(error.to_string(), "$: missing field `a`");
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_says_where_and_why() {
+        let error = read::<u64>(r#"{"a":18446744073709551616}"#).expect_err("2^64");
+        assert!(error.to_string().starts_with("$.a: "), "{error}");
+        let error = read::<u8>(r#"{"a":"x"}"#).expect_err("text for a number");
+        assert_eq!(
+            error.to_string(),
+            r#"$.a: invalid type: string "x", expected u8"#
+        );
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_refused_with_its_path() {
+        let error = written(&vec![Some(1.0), None, Some(f64::NAN)]).expect_err("NaN");
+        assert_eq!(
+            error.to_string(),
+            "$.a[2]: NaN is not representable in JSON"
+        );
+        assert!(written(&vec![Some(1.0), None]).is_ok());
+    }
+
+    #[test]
+    fn a_payload_that_is_no_object_is_refused() {
+        assert!(PayloadReader::new("[]").is_err());
+        assert!(PayloadReader::new("null").is_err());
+    }
+}

@@ -1,0 +1,419 @@
+//! Turns a typed job into a stored one: encode, validate, insert, answer.
+//!
+//! Nothing is stored unless everything is valid, and no handler ever runs here. A duplicate is
+//! an answer, not an error.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::backend::Backend;
+use crate::error::{EnqueueError, StoreError, StoreErrorKind};
+use crate::handler::{Job, JobContext, JobDef};
+use crate::job::{
+    CacheKey, Dedupe, Due, Idempotency, JobEvent, JobId, JobState, JobType, NewJob, PayloadWriter,
+    QueueName,
+};
+use crate::rules::{dedupe, limits, payload};
+use crate::store::{Inserted, Tx};
+use crate::time::Timestamp;
+
+/// Where a job can be enqueued: a `&Queue`, or a `&JobContext` inside a handler.
+#[diagnostic::on_unimplemented(
+    message = "cannot enqueue a job into `{Self}`",
+    label = "not a queue",
+    note = "pass `&queue`, or `&ctx` inside a handler"
+)]
+pub trait EnqueueTarget<'q> {
+    /// Returns what lies behind.
+    #[doc(hidden)]
+    fn backend(self) -> &'q Backend;
+}
+
+impl<'q> EnqueueTarget<'q> for &'q JobContext {
+    fn backend(self) -> &'q Backend {
+        JobContext::backend(self)
+    }
+}
+
+/// One enqueue on its way; options are added, then it is awaited.
+///
+/// Dropping the future leaves it unknown whether the job was stored.
+#[must_use = "an enqueue does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Enqueue<'q, J> {
+    backend: &'q Backend,
+    payload: J,
+    options: Options,
+    tx: Option<Tx<'q>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Options {
+    due: Due,
+    priority: Option<i16>,
+    queue: Option<String>,
+    retries: Option<u32>,
+    deadline: Option<Duration>,
+    dedupe_key: Option<String>,
+    idempotency_key: Option<String>,
+    idempotency_for: Option<Duration>,
+}
+
+/// The answer to an enqueue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Enqueued {
+    /// The job that stands for the request: the new one, or the one that existed.
+    pub id: JobId,
+    /// Whether the job existed already.
+    pub duplicate: bool,
+    /// Where that job stands.
+    pub state: JobState,
+    /// Whether an existing job had another payload than the request.
+    pub payload_differs: bool,
+}
+
+impl<'q, J: Job> Enqueue<'q, J> {
+    /// Starts an enqueue with the options of the job's declaration.
+    pub fn new(queue: impl EnqueueTarget<'q>, payload: J) -> Self {
+        Self {
+            backend: queue.backend(),
+            payload,
+            options: Options::default(),
+            tx: None,
+        }
+    }
+
+    /// Stores the job in the caller's transaction: visible with its commit, gone with its
+    /// rollback. Takes `&mut` of an sqlx SQLite transaction or connection.
+    #[cfg(feature = "sqlite")]
+    pub fn in_tx(mut self, tx: impl Into<Tx<'q>>) -> Self {
+        self.tx = Some(tx.into());
+        self
+    }
+
+    /// Runs not before `delay` after it is stored; at most ten years.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.options.due = Due::After(delay);
+        self
+    }
+
+    /// Runs not before this instant, which is at once if it has passed; at most ten years ahead.
+    pub fn run_at(mut self, at: impl Into<Timestamp>) -> Self {
+        self.options.due = Due::At(at.into());
+        self
+    }
+
+    /// Runs before jobs of lower priority in its queue; -100 to 100.
+    pub fn priority(mut self, priority: i16) -> Self {
+        self.options.priority = Some(priority);
+        self
+    }
+
+    /// Waits in another queue than its declaration says.
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.options.queue = Some(queue.into());
+        self
+    }
+
+    /// Is tried again this often after its first attempt; at most 1,000.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.options.retries = Some(retries);
+        self
+    }
+
+    /// Is not tried again this long after it is stored.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.options.deadline = Some(deadline);
+        self
+    }
+
+    /// At most one live job of this type has this key; 1 to 1,024 bytes.
+    pub fn dedupe_key(mut self, key: impl Into<String>) -> Self {
+        self.options.dedupe_key = Some(key.into());
+        self
+    }
+
+    /// Repeats of the request with this key answer with this job; 1 to 1,024 bytes.
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.options.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Remembers the idempotency key this long instead of as the declaration says.
+    pub fn idempotency_for(mut self, window: Duration) -> Self {
+        self.options.idempotency_for = Some(window);
+        self
+    }
+
+    async fn send(self) -> Result<Enqueued, EnqueueError> {
+        let new = prepare(self.backend, &self.payload, &self.options)?;
+        let inserted = match self.tx {
+            None => {
+                self.backend
+                    .store()
+                    .insert(std::slice::from_ref(&new))
+                    .await?
+            }
+            Some(tx) => insert_in(self.backend, tx, std::slice::from_ref(&new)).await?,
+        };
+        let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
+        conclude(self.backend, &new, answer)
+    }
+}
+
+impl<'q, J: Job> IntoFuture for Enqueue<'q, J> {
+    type Output = Result<Enqueued, EnqueueError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'q>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+/// A bulk of jobs of one type on its way; see `Queue::enqueue_all`.
+#[must_use = "an enqueue does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct EnqueueAll<'q, J> {
+    backend: &'q Backend,
+    payloads: Vec<J>,
+    tx: Option<Tx<'q>>,
+}
+
+impl<'q, J: Job> EnqueueAll<'q, J> {
+    pub(crate) fn new(backend: &'q Backend, payloads: Vec<J>) -> Self {
+        Self {
+            backend,
+            payloads,
+            tx: None,
+        }
+    }
+
+    /// Stores the jobs in the caller's transaction.
+    #[cfg(feature = "sqlite")]
+    pub fn in_tx(mut self, tx: impl Into<Tx<'q>>) -> Self {
+        self.tx = Some(tx.into());
+        self
+    }
+
+    async fn send(self) -> Result<Vec<Result<Enqueued, EnqueueError>>, EnqueueError> {
+        let options = Options::default();
+        let mut jobs = Vec::with_capacity(self.payloads.len());
+        for (index, payload) in self.payloads.iter().enumerate() {
+            let prepared = prepare(self.backend, payload, &options);
+            jobs.push(prepared.map_err(|e| EnqueueError::Item {
+                index,
+                source: Box::new(e),
+            })?);
+        }
+        if jobs.len() > limits::BULK_MAX {
+            return Err(EnqueueError::OutOfRange {
+                what: "bulk",
+                value: jobs.len().to_string(),
+                rule: format!("must be at most {} jobs; split it", limits::BULK_MAX),
+            });
+        }
+        let inserted = match self.tx {
+            None => self.backend.store().insert(&jobs).await?,
+            Some(tx) => insert_in(self.backend, tx, &jobs).await?,
+        };
+        if inserted.len() != jobs.len() {
+            return Err(no_answer().into());
+        }
+        Ok(jobs
+            .iter()
+            .zip(inserted)
+            .map(|(new, answer)| conclude(self.backend, new, answer))
+            .collect())
+    }
+}
+
+impl<'q, J: Job> IntoFuture for EnqueueAll<'q, J> {
+    type Output = Result<Vec<Result<Enqueued, EnqueueError>>, EnqueueError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'q>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+/// Encodes and validates one job.
+fn prepare<J: Job>(
+    backend: &Backend,
+    payload: &J,
+    options: &Options,
+) -> Result<NewJob, EnqueueError> {
+    let def = J::DEF;
+    let queue = options.queue.as_deref().unwrap_or(def.queue);
+    let priority = options.priority.unwrap_or(def.priority);
+    let retries = options.retries.unwrap_or(def.retries);
+    let deadline = options.deadline.or(def.deadline);
+    limits::check_priority(priority)?;
+    limits::check_retries(retries)?;
+    limits::check_due(options.due, backend.seam().now())?;
+    if let Some(deadline) = deadline {
+        limits::check_deadline(deadline)?;
+    }
+    let text = encode(def, payload)?;
+    let dedupe = match options.dedupe_key.clone().or_else(|| payload.dedupe_key()) {
+        Some(key) => Some(keyed(def, key)?),
+        None => None,
+    };
+    let idempotency = match options
+        .idempotency_key
+        .clone()
+        .or_else(|| payload.idempotency_key())
+    {
+        Some(key) => Some(remembered(def, options, key, &text)?),
+        None => None,
+    };
+    Ok(NewJob {
+        id: backend.seam().job_id(),
+        job_type: JobType::new(def.name)?,
+        queue: QueueName::new(queue)?,
+        payload: text,
+        payload_schema: def.schema,
+        priority,
+        max_attempts: retries.saturating_add(1),
+        due: options.due,
+        deadline,
+        dedupe,
+        idempotency,
+        cache: refreshed(payload)?,
+        trace_context: None,
+    })
+}
+
+fn encode<J: Job>(def: &JobDef, job: &J) -> Result<String, EnqueueError> {
+    let job_type = || def.name.to_owned();
+    let invalid = |source| EnqueueError::InvalidPayload {
+        job_type: job_type(),
+        source,
+    };
+    let mut writer = PayloadWriter::new();
+    job.encode(&mut writer).map_err(invalid)?;
+    let text = writer.finish();
+    let (size, limit) = (text.len(), payload::PAYLOAD_BYTES_MAX);
+    if size > limit {
+        return Err(EnqueueError::PayloadTooLarge {
+            job_type: job_type(),
+            size,
+            limit,
+        });
+    }
+    payload::check(&text).map_err(invalid)?;
+    Ok(text)
+}
+
+fn keyed(def: &JobDef, key: String) -> Result<Dedupe, EnqueueError> {
+    dedupe::check_key("dedupe key", &key)?;
+    if let crate::job::DedupeUntil::Window(window) = def.dedupe_until {
+        limits::check_window("dedupe window", window)?;
+    }
+    Ok(Dedupe {
+        key,
+        until: def.dedupe_until,
+        on_duplicate: def.on_duplicate,
+    })
+}
+
+fn remembered(
+    def: &JobDef,
+    options: &Options,
+    key: String,
+    payload: &str,
+) -> Result<Idempotency, EnqueueError> {
+    let window = options.idempotency_for.unwrap_or(def.idempotency_for);
+    dedupe::check_key("idempotency key", &key)?;
+    limits::check_window("idempotency window", window)?;
+    Ok(Idempotency {
+        key,
+        fingerprint: dedupe::fingerprint(payload),
+        window,
+    })
+}
+
+fn refreshed<J: Job>(payload: &J) -> Result<Option<CacheKey>, EnqueueError> {
+    let Some(key) = payload.cache_key() else {
+        return Ok(None);
+    };
+    dedupe::check_key("cache key", &key)?;
+    match payload.cache_version() {
+        Some(version) if i64::try_from(version).is_ok() => Ok(Some(CacheKey { key, version })),
+        other => Err(EnqueueError::OutOfRange {
+            what: "cache version",
+            value: other.map_or("below zero".to_owned(), |version| version.to_string()),
+            rule: format!("must be from 0 to {}", i64::MAX),
+        }),
+    }
+}
+
+/// Reports what happened and turns the store's answer into the caller's.
+fn conclude(backend: &Backend, new: &NewJob, answer: Inserted) -> Result<Enqueued, EnqueueError> {
+    let job_type = new.job_type.clone();
+    match answer {
+        Inserted::New { id } => {
+            backend.events().report(JobEvent::Enqueued {
+                id,
+                job_type,
+                queue: new.queue.clone(),
+            });
+            let state = JobState::Queued;
+            Ok(Enqueued {
+                id,
+                duplicate: false,
+                state,
+                payload_differs: false,
+            })
+        }
+        Inserted::Duplicate {
+            existing,
+            state,
+            payload_differs,
+        } => {
+            backend.events().report(JobEvent::Deduplicated {
+                id: existing,
+                job_type,
+            });
+            Ok(Enqueued {
+                id: existing,
+                duplicate: true,
+                state,
+                payload_differs,
+            })
+        }
+        Inserted::Conflict { existing, fields } => {
+            Err(EnqueueError::IdempotencyConflict { existing, fields })
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+async fn insert_in(
+    backend: &Backend,
+    tx: Tx<'_>,
+    jobs: &[NewJob],
+) -> Result<Vec<Inserted>, EnqueueError> {
+    let Tx::Sqlite(connection) = tx;
+    match backend.sqlite() {
+        Some(store) => store.insert_in(connection, jobs).await,
+        None => Err(EnqueueError::OtherDatabase {
+            rule: "the queue is in memory, the transaction in an SQLite file".to_owned(),
+        }),
+    }
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn insert_in(_: &Backend, tx: Tx<'_>, _: &[NewJob]) -> Result<Vec<Inserted>, EnqueueError> {
+    let Tx::None(never, _) = tx;
+    match never {}
+}
+
+fn no_answer() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Corrupt,
+        "insert",
+        "the store did not answer for each job",
+    )
+}

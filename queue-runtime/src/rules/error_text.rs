@@ -1,0 +1,44 @@
+//! Error text fit to be stored: bounded, printable, never empty.
+
+/// The longest error text that is kept, in bytes.
+pub const ERROR_BYTES_MAX: usize = 8 * 1024;
+
+/// Cuts at a character boundary to [`ERROR_BYTES_MAX`], replaces NUL (which SQL text cannot
+/// carry everywhere), and names an empty message.
+pub fn fit(text: &str) -> String {
+    const CUT: &str = "… (cut)";
+    let text = if text.trim().is_empty() {
+        "(no message)"
+    } else {
+        text
+    };
+    let text = text.replace('\0', "\u{fffd}");
+    if text.len() <= ERROR_BYTES_MAX {
+        return text;
+    }
+    let end = text.floor_char_boundary(ERROR_BYTES_MAX - CUT.len());
+    format!("{}{CUT}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ten_megabyte_error_is_cut_on_a_character_boundary() {
+        let kept = fit(&"é".repeat(5 * 1024 * 1024));
+        assert!(kept.len() <= ERROR_BYTES_MAX && kept.len() > ERROR_BYTES_MAX - 4);
+        assert!(kept.ends_with("é… (cut)"));
+    }
+
+    #[test]
+    fn an_error_without_words_is_named() {
+        assert_eq!(fit(""), "(no message)");
+        assert_eq!(fit(" \n"), "(no message)");
+    }
+
+    #[test]
+    fn a_nul_in_an_error_is_replaced() {
+        assert_eq!(fit("a\0b"), "a\u{fffd}b");
+    }
+}

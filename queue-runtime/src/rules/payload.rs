@@ -1,0 +1,149 @@
+//! What a payload may look like, said with the place inside it that breaks the rule.
+//!
+//! The input is JSON text that a serialiser made, so it is well formed; one pass over its bytes
+//! finds what it must not hold.
+
+use crate::error::PayloadError;
+
+/// The largest payload, in bytes of JSON text.
+pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
+
+/// The deepest nesting; the payload object itself is level 1.
+pub const PAYLOAD_DEPTH_MAX: usize = 64;
+
+/// Refuses a payload that is nested too deeply or holds NUL in a value or a key.
+///
+/// Stores keep a NUL escape faithfully, but much that reads the payload afterwards does not.
+///
+/// # Errors
+/// [`PayloadError`] with the JSON path of the place.
+pub fn check(payload: &str) -> Result<(), PayloadError> {
+    let bytes = payload.as_bytes();
+    let mut scan = Scan {
+        bytes,
+        at: 0,
+        open: Vec::new(),
+    };
+    while scan.at < bytes.len() {
+        scan.step()?;
+    }
+    Ok(())
+}
+
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    open: Vec<Level<'a>>,
+}
+
+/// An object or array that is being read, and the place inside it.
+enum Level<'a> {
+    Object { key: Option<&'a [u8]> },
+    Array { index: usize },
+}
+
+impl<'a> Scan<'a> {
+    fn step(&mut self) -> Result<(), PayloadError> {
+        match self.bytes[self.at] {
+            b'{' => self.enter(Level::Object { key: None })?,
+            b'[' => self.enter(Level::Array { index: 0 })?,
+            b'}' | b']' => drop(self.open.pop()),
+            b',' => match self.open.last_mut() {
+                Some(Level::Object { key }) => *key = None,
+                Some(Level::Array { index }) => *index += 1,
+                None => {}
+            },
+            b'"' => return self.string(),
+            _ => {}
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn enter(&mut self, level: Level<'a>) -> Result<(), PayloadError> {
+        if self.open.len() == PAYLOAD_DEPTH_MAX {
+            return self.refuse(format!(
+                "must be nested at most {PAYLOAD_DEPTH_MAX} levels deep"
+            ));
+        }
+        self.open.push(level);
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), PayloadError> {
+        let start = self.at + 1;
+        let mut end = start;
+        let mut nul = false;
+        while self.bytes.get(end).is_some_and(|byte| *byte != b'"') {
+            let escaped = self.bytes[end] == b'\\';
+            nul |= self.bytes[end..].starts_with(b"\\u0000");
+            end += if escaped { 2 } else { 1 };
+        }
+        self.at = end + 1;
+        let text = &self.bytes[start..end.min(self.bytes.len())];
+        let is_key = matches!(self.open.last(), Some(Level::Object { key: None }));
+        if let Some(Level::Object { key: key @ None }) = self.open.last_mut() {
+            *key = Some(text);
+        }
+        match (nul, is_key) {
+            (false, _) => Ok(()),
+            (true, true) => self.refuse("a key must not hold NUL".to_owned()),
+            (true, false) => self.refuse("text must not hold NUL".to_owned()),
+        }
+    }
+
+    fn refuse(&self, rule: String) -> Result<(), PayloadError> {
+        let mut path = String::from("$");
+        for level in &self.open {
+            match level {
+                Level::Object { key: Some(key) } => {
+                    path.push('.');
+                    path.push_str(&String::from_utf8_lossy(key));
+                }
+                Level::Object { key: None } => {}
+                Level::Array { index } => path.push_str(&format!("[{index}]")),
+            }
+        }
+        Err(PayloadError { path, rule })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(payload: &str) -> String {
+        check(payload).map_or_else(|e| e.to_string(), |()| "ok".to_owned())
+    }
+
+    #[test]
+    fn a_nul_is_found_with_its_path() {
+        assert_eq!(
+            said(r#"{"a":{"b":["x",1,{"y":"}]"},"n\u0000"]}}"#),
+            "$.a.b[3]: text must not hold NUL"
+        );
+        assert_eq!(
+            said(r#"{"a":1,"k\u0000":2}"#),
+            r"$.k\u0000: a key must not hold NUL"
+        );
+    }
+
+    #[test]
+    fn an_escaped_backslash_before_u0000_is_no_nul() {
+        assert_eq!(said(r#"{"a":"\\u0000","b":"\"\\"}"#), "ok");
+    }
+
+    #[test]
+    fn nesting_one_level_too_deep_is_refused() {
+        let nested = |depth: usize| {
+            format!(
+                "{{\"a\":{}1{}}}",
+                "[".repeat(depth - 1),
+                "]".repeat(depth - 1)
+            )
+        };
+        assert_eq!(said(&nested(64)), "ok");
+        assert!(said(&nested(65)).ends_with("must be nested at most 64 levels deep"));
+        assert!(said(&nested(65)).starts_with("$.a[0][0]"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Looking, calling off, replaying, counting, pruning.
+
+use std::collections::BTreeMap;
+
+use super::state::State;
+use crate::job::{Attempt, JobId, JobResult, JobState, JobType};
+use crate::store::{Cancelling, Counts, Pruned, Replaying, Retention};
+use crate::time::Timestamp;
+
+impl State {
+    pub(super) fn attempts_of(&self, id: JobId) -> Vec<Attempt> {
+        self.attempts
+            .values()
+            .filter(|(job, _)| *job == id)
+            .map(|(_, attempt)| attempt.clone())
+            .collect()
+    }
+
+    pub(super) fn cancel(&mut self, id: JobId, now: Timestamp) -> Cancelling {
+        let Some(job) = self.live.get_mut(&id) else {
+            return match self.finished.get(&id) {
+                Some(job) => Cancelling::AlreadyFinal(job.record.state),
+                None => Cancelling::NotFound,
+            };
+        };
+        if job.record.state == JobState::Processing {
+            job.record.cancel_requested_at.get_or_insert(now);
+            job.record.updated_at = now;
+            return Cancelling::Requested;
+        }
+        job.record.last_result = Some(JobResult::Cancelled);
+        self.finish(id, JobState::Cancelled, now);
+        Cancelling::Cancelled
+    }
+
+    pub(super) fn replay(&mut self, id: JobId, as_new: bool, now: Timestamp) -> Replaying {
+        let Some(job) = self.finished.get(&id) else {
+            return match self.live.get(&id) {
+                Some(job) => Replaying::NotReplayable(job.record.state),
+                None => Replaying::NotFound,
+            };
+        };
+        if !matches!(job.record.state, JobState::DeadLetter | JobState::Cancelled) {
+            return Replaying::NotReplayable(job.record.state);
+        }
+        if let Some(key) = &job.record.dedupe_key
+            && let Some(live) = self.slot(&(job.record.job_type.clone(), key.clone()), 0)
+        {
+            return Replaying::Duplicate(live);
+        }
+        let mut job = self.finished.remove(&id).expect("it was found above");
+        let record = &mut job.record;
+        record.state = JobState::Queued;
+        record.dedupe_slot = 0;
+        record.attempts = 0;
+        record.crashes = 0;
+        record.snoozes = 0;
+        record.generation += u32::from(as_new);
+        record.run_at = now;
+        record.cancel_requested_at = None;
+        record.deadline = None;
+        record.dead_reason = None;
+        record.finished_at = None;
+        record.updated_at = now;
+        for key in self
+            .idempotency_keys
+            .values_mut()
+            .filter(|key| key.job == id)
+        {
+            key.expires_at = None;
+        }
+        self.live.insert(id, job);
+        self.claimable_news = true;
+        Replaying::Replayed
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for job in self.live.values().chain(self.finished.values()) {
+            *counts.of_mut(job.record.state) += 1;
+        }
+        counts
+    }
+
+    pub(super) fn unknown_types(&self, known: &[JobType]) -> Vec<(JobType, u64)> {
+        let mut unknown = BTreeMap::new();
+        for job in self.live.values().map(|job| &job.record) {
+            if job.state == JobState::Queued && !known.contains(&job.job_type) {
+                *unknown.entry(job.job_type.clone()).or_insert(0) += 1;
+            }
+        }
+        unknown.into_iter().collect()
+    }
+
+    pub(super) fn prune(&mut self, retention: &Retention, limit: usize, now: Timestamp) -> Pruned {
+        let mut old: Vec<_> = self
+            .finished
+            .values()
+            .filter_map(|job| {
+                let finished_at = job.record.finished_at?;
+                let kept = retention.of(job.record.state)?;
+                (finished_at.saturating_add(kept) <= now).then_some((finished_at, job.record.id))
+            })
+            .collect();
+        old.sort();
+        old.truncate(limit);
+        for (_, id) in &old {
+            self.finished.remove(id);
+            self.attempts.retain(|_, (job, _)| job != id);
+        }
+        let passed: Vec<_> = self
+            .idempotency_keys
+            .iter()
+            .filter(|(_, key)| key.expires_at.is_some_and(|end| end <= now))
+            .map(|(scoped, _)| scoped.clone())
+            .take(limit)
+            .collect();
+        for scoped in &passed {
+            self.idempotency_keys.remove(scoped);
+        }
+        self.dedupe_windows
+            .retain(|_, window| window.expires_at > now);
+        Pruned {
+            jobs: old.len() as u64,
+            idempotency_keys: passed.len() as u64,
+        }
+    }
+}
