@@ -1,0 +1,14 @@
+//! One error: the compiler reports it.
+
+use queue_runtime::job;
+
+struct Mailer;
+
+impl Mailer {
+    #[job]
+    async fn send(user_id: u64) {
+        let _ = user_id;
+    }
+}
+
+fn main() {}
