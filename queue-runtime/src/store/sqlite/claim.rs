@@ -1,0 +1,94 @@
+//! Takes due jobs: chooses them, starts their attempts, puts them under a lease.
+
+use std::collections::BTreeMap;
+
+use sqlx::sqlite::SqliteConnection;
+
+use super::error::Fault;
+use super::rows::{self, json, limit, span_ms};
+use super::statements::Statements;
+use crate::job::Claimed;
+use crate::store::ClaimRequest;
+use crate::time::Timestamp;
+
+/// Jobs that one claim takes at most, whatever it asks for: one parameter's worth.
+const JOBS_MAX: usize = 10_000;
+
+/// What a claim asks for, as its statements take it.
+pub(super) struct Asked {
+    pub(super) queues: String,
+    pub(super) job_types: String,
+}
+
+impl Asked {
+    /// Writes a request down; naming a queue or type twice means naming it once.
+    pub(super) fn new(request: &ClaimRequest) -> Self {
+        let mut queues: Vec<&str> = Vec::with_capacity(request.queues.len());
+        for queue in &request.queues {
+            if !queues.contains(&queue.as_str()) {
+                queues.push(queue.as_str());
+            }
+        }
+        let mut job_types: BTreeMap<&str, u32> = BTreeMap::new();
+        for (job_type, schema) in &request.job_types {
+            let highest = job_types.entry(job_type.as_str()).or_default();
+            *highest = (*schema).max(*highest);
+        }
+        let job_types: Vec<(&str, u32)> = job_types.into_iter().collect();
+        Self {
+            queues: json(&queues),
+            job_types: json(&job_types),
+        }
+    }
+}
+
+/// Claims inside the open writing transaction.
+pub(super) async fn claim(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+    now: Timestamp,
+    request: &ClaimRequest,
+) -> Result<Vec<Claimed>, Fault> {
+    if request.limit == 0 {
+        return Ok(Vec::new());
+    }
+    let asked = Asked::new(request);
+    let chosen = statements
+        .claim
+        .query()
+        .bind(asked.queues)
+        .bind(asked.job_types)
+        .bind(limit(request.limit.min(JOBS_MAX)))
+        .bind(now.as_millis())
+        .fetch_all(&mut *conn)
+        .await?
+        .iter()
+        .zip(0..)
+        .map(|(row, place)| rows::chosen(row, place, request, now))
+        .collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = chosen.first() else {
+        return Ok(Vec::new());
+    };
+    let newest_token = first.newest_token;
+    let seqs = json(&chosen.iter().map(|job| job.seq).collect::<Vec<_>>());
+    statements
+        .claim_attempts
+        .query()
+        .bind(seqs.clone())
+        .bind(newest_token)
+        .bind(request.worker.as_str().to_owned())
+        .bind(now.as_millis())
+        .execute(&mut *conn)
+        .await?;
+    statements
+        .claim_take
+        .query()
+        .bind(seqs)
+        .bind(newest_token)
+        .bind(request.worker.as_str().to_owned())
+        .bind(now.as_millis())
+        .bind(span_ms(request.lease))
+        .execute(&mut *conn)
+        .await?;
+    Ok(chosen.into_iter().map(|job| job.claimed).collect())
+}

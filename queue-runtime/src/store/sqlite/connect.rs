@@ -1,0 +1,203 @@
+//! Opens connections, each with the same promises, set and read back.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnection, SqlitePool, SqlitePoolOptions};
+use sqlx::{ConnectOptions, Error as SqlxError};
+
+use super::error::{self, Fault, store_error};
+use super::options::{IN_MEMORY, SqliteOptions};
+use super::rows::Columns;
+use super::statements::Statements;
+use crate::error::{OpenError, StoreError, StoreErrorKind};
+
+/// Tries to open a connection while another process turns the file's journal to WAL, which
+/// refuses everybody else at once instead of letting them wait.
+const TRIES_MAX: u32 = 100;
+
+/// The pause between two tries.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
+
+/// Opens a connection that keeps our promises.
+pub(super) async fn connect(
+    options: &SqliteOptions,
+    statements: &Statements,
+    operation: &'static str,
+) -> Result<SqliteConnection, StoreError> {
+    let connect = options.connect_options();
+    let mut tries = 0;
+    let mut conn = loop {
+        match connect.connect().await {
+            Ok(conn) => break conn,
+            Err(error) if error::is_busy(&error) && tries < TRIES_MAX => {
+                tries += 1;
+                options.seam.sleep(TRY_AGAIN_AFTER).await;
+            }
+            Err(error) => return Err(explained(operation, &options.path, error)),
+        }
+    };
+    verify(&mut conn, options, statements, operation).await?;
+    Ok(conn)
+}
+
+/// Makes a pool whose connections keep our promises, without opening one yet.
+pub(super) fn pool(
+    options: &SqliteOptions,
+    statements: &Arc<Statements>,
+    connections_max: u32,
+) -> SqlitePool {
+    let checked = (options.clone(), Arc::clone(statements));
+    SqlitePoolOptions::new()
+        .after_connect(move |conn, _| {
+            let (options, statements) = checked.clone();
+            Box::pin(async move {
+                verify(conn, &options, &statements, "connect")
+                    .await
+                    .map_err(|error| SqlxError::Configuration(Box::new(error)))
+            })
+        })
+        .max_connections(connections_max)
+        .acquire_timeout(options.busy_timeout + Duration::from_secs(1))
+        .test_before_acquire(false)
+        .connect_lazy_with(options.connect_options())
+}
+
+/// Reads back what was set: a pragma that SQLite does not like is ignored without an error.
+async fn verify(
+    conn: &mut SqliteConnection,
+    options: &SqliteOptions,
+    statements: &Statements,
+    operation: &'static str,
+) -> Result<(), StoreError> {
+    let read = async {
+        let row = statements.pragmas.query().fetch_one(&mut *conn).await?;
+        let mut columns = Columns::of(&row);
+        let journal_mode: String = columns.take()?;
+        let rest: (i64, i64, i64) = (columns.take()?, columns.take()?, columns.take()?);
+        let file: Option<String> = columns.take()?;
+        Ok::<_, Fault>((journal_mode, rest, file))
+    };
+    let (journal_mode, (synchronous, foreign_keys, busy_timeout), file) = match read.await {
+        Ok(read) => read,
+        Err(Fault::Sql(error)) => return Err(explained(operation, &options.path, error)),
+        Err(fault) => return Err(fault.into_store(operation)),
+    };
+    let refuse = |rule: String| {
+        let path = options.path.display();
+        Err(StoreError::new(
+            StoreErrorKind::Unsupported,
+            operation,
+            format!("database {path}: {rule}"),
+        ))
+    };
+    if file.is_none_or(|file| file.is_empty()) {
+        return refuse(IN_MEMORY.to_owned());
+    }
+    if !journal_mode.eq_ignore_ascii_case("wal") {
+        return refuse(format!(
+            "journal_mode is {journal_mode} and could not be set to wal. \
+             Put the file on a local disk"
+        ));
+    }
+    if synchronous != options.synchronous.pragma() {
+        let wanted = options.synchronous.pragma();
+        return refuse(format!("synchronous is {synchronous} instead of {wanted}"));
+    }
+    if foreign_keys != 1 {
+        return refuse("foreign_keys is off and could not be set".to_owned());
+    }
+    let wanted = super::rows::span_ms(options.busy_timeout);
+    if busy_timeout != wanted {
+        return refuse(format!(
+            "busy_timeout is {busy_timeout} ms instead of {wanted} ms"
+        ));
+    }
+    Ok(())
+}
+
+/// Looks at the path before SQLite does, which has one answer for most faults.
+pub(super) fn check_path(options: &SqliteOptions) -> Result<(), OpenError> {
+    let path = options.path.as_path();
+    let shown = path.display();
+    let refuse = |rule: String| {
+        Err(OpenError::Store(StoreError::new(
+            StoreErrorKind::InvalidInput,
+            "open",
+            rule,
+        )))
+    };
+    if path.is_dir() {
+        return refuse(format!(
+            "database {shown}: is a directory. Name a file in it, such as {}",
+            path.join("jobs.db").display()
+        ));
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match std::fs::metadata(parent) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => {
+            return refuse(format!(
+                "database {shown}: its parent {} is not a directory. Choose another path",
+                parent.display()
+            ));
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return refuse(format!(
+                "database {shown}: its parent directory {} does not exist. Create it first",
+                parent.display()
+            ));
+        }
+        Err(error) => {
+            return refuse(format!(
+                "database {shown}: its parent directory {} cannot be read: {error}",
+                parent.display()
+            ));
+        }
+    }
+    if !options.create && !path.exists() {
+        return refuse(format!(
+            "database {shown}: does not exist, and making it is switched off. \
+             Create it, or open with `create(true)`"
+        ));
+    }
+    Ok(())
+}
+
+/// Says what about the file is wrong, where SQLite's code tells.
+pub(super) fn explained(operation: &'static str, path: &Path, error: SqlxError) -> StoreError {
+    use StoreErrorKind::{Corrupt, InvalidInput, Unavailable};
+    let (kind, rule) = if error::is_not_a_database(&error) {
+        (
+            Corrupt,
+            "the file is not a database, or it is encrypted. Give the path of a SQLite file",
+        )
+    } else if error::is_corrupt(&error) {
+        (
+            Corrupt,
+            "the database file is damaged. Restore it from a backup",
+        )
+    } else if error::is_read_only(&error) {
+        (
+            InvalidInput,
+            "the file is read-only. Give this process the right to write it",
+        )
+    } else if error::is_full(&error) {
+        (Unavailable, "the disk is full. Free space on it")
+    } else if error::cannot_open(&error) {
+        (
+            InvalidInput,
+            "the file cannot be opened for writing. Give this process the right to write \
+             the file and its directory",
+        )
+    } else {
+        return store_error(operation, error);
+    };
+    let said = format!("database {}: {rule}", path.display());
+    StoreError::new(kind, operation, said).caused_by(error)
+}

@@ -1,0 +1,107 @@
+//! Enqueuing inside a transaction of the caller's, on the same database.
+//!
+//! The jobs become visible with the caller's commit and vanish with its rollback. A savepoint
+//! keeps a failed batch from leaving half of itself in the transaction. What is committed this
+//! way is seen by workers through the look at `data_version` and their own polling.
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Executor, Sqlite, Transaction};
+
+use super::SqliteStore;
+use super::encode::Prepared;
+use super::error::{self, Fault, store_error};
+use super::insert;
+use crate::error::{EnqueueError, StoreError, StoreErrorKind};
+use crate::job::NewJob;
+use crate::store::Inserted;
+
+impl SqliteStore {
+    /// Begins a transaction that may write from the start, on a connection of the store's own
+    /// for such transactions.
+    ///
+    /// A plain `BEGIN` only becomes a writing transaction at its first write, and SQLite refuses
+    /// that if anybody has written since its first read.
+    ///
+    /// # Errors
+    /// Unavailable, if another writer holds the database for longer than the busy timeout, or
+    /// the store is closed.
+    pub async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.transactions
+            .begin_with("begin immediate")
+            .await
+            .map_err(|error| store_error("begin", error))
+    }
+
+    /// Inserts jobs inside the caller's transaction, and answers each in order, as
+    /// [`insert`](crate::store::Store::insert) does. Nothing of the batch is stored unless all
+    /// of it is, and nothing is visible to others before the caller commits.
+    ///
+    /// # Errors
+    /// [`EnqueueError::OtherDatabase`] if the connection is not to this store's database; nothing
+    /// was written. [`EnqueueError::Store`] if SQLite refused, among others because a transaction
+    /// that has read before cannot write any more: begin it with [`begin`](Self::begin).
+    pub async fn insert_in(
+        &self,
+        conn: &mut SqliteConnection,
+        jobs: &[NewJob],
+    ) -> Result<Vec<Inserted>, EnqueueError> {
+        let now = self.wall_clock();
+        let jobs: Vec<_> = jobs.iter().map(|job| Prepared::new(job, now)).collect();
+        let jobs: Vec<_> = jobs.iter().collect();
+        self.lock(conn).await?;
+        let clock = self.options.clock.as_ref().map(|clock| clock.now());
+        let refuse = |fault: Fault| EnqueueError::Store(fault.into_store("insert"));
+        run(conn, "savepoint queue_insert").await.map_err(refuse)?;
+        match insert::insert(conn, &self.statements, clock, &jobs).await {
+            Ok(inserted) => {
+                run(conn, "release queue_insert").await.map_err(refuse)?;
+                Ok(inserted)
+            }
+            Err(fault) => {
+                // If the transaction is gone already, there is nothing left to undo in it.
+                let _ = run(conn, "rollback to queue_insert").await;
+                let _ = run(conn, "release queue_insert").await;
+                Err(refuse(fault))
+            }
+        }
+    }
+
+    /// Takes the write lock of the caller's transaction and checks that it is on our database.
+    async fn lock(&self, conn: &mut SqliteConnection) -> Result<(), EnqueueError> {
+        let other = |rule: &str| {
+            Err(EnqueueError::OtherDatabase {
+                rule: rule.to_owned(),
+            })
+        };
+        let ours = self
+            .statements
+            .lock
+            .query()
+            .bind(self.store_id.clone())
+            .fetch_optional(&mut *conn)
+            .await;
+        match ours {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => other("its queue has another store id"),
+            Err(refused) if error::lacks_our_tables(&refused) => {
+                other("it has no table queue_meta")
+            }
+            Err(refused) if error::is_busy(&refused) => Err(EnqueueError::Store(
+                StoreError::new(
+                    StoreErrorKind::Unavailable,
+                    "insert",
+                    "the transaction cannot write: it began with a plain BEGIN and has read before \
+                     another connection wrote, or another writer holds the database. Begin it \
+                     with `queue.begin()`",
+                )
+                .caused_by(refused),
+            )),
+            Err(refused) => Err(EnqueueError::Store(store_error("insert", refused))),
+        }
+    }
+}
+
+async fn run(conn: &mut SqliteConnection, sql: &'static str) -> Result<(), Fault> {
+    conn.execute(sql).await?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+-- Chooses the due jobs that a claim takes. Jumps from lane to lane, a lane being one (queue,
+-- job_type, payload_schema, priority), and reads at most the limit of each, so jobs of other
+-- types, of newer payload schemas or of a later time are never walked over.
+-- params: ?1 queues as a JSON array in the order to serve them, ?2 types as a JSON array of
+--   arrays (0 job_type, 1 highest payload schema), ?3 largest number of jobs, ?4 now in ms or
+--   null
+-- returns: a row per job in the order to run them (row number, newest lease token of the store,
+--   then the columns of a claimed job)
+-- locks: nothing; runs inside the writing transaction that takes the jobs
+-- index: jobs_due
+with recursive
+  clock (now) as materialized (
+    select coalesce(?4, cast(round(unixepoch('subsec') * 1000) as integer))
+  ),
+  asked (place, queue, job_type, highest) as materialized (
+    select q.key, q.value, t.value ->> 0, t.value ->> 1
+    from json_each(?1) q
+    cross join json_each(?2) t
+  ),
+  lanes (place, queue, job_type, highest, payload_schema, priority) as (
+    select
+      a.place,
+      a.queue,
+      a.job_type,
+      a.highest,
+      j.payload_schema,
+      j.priority
+    from asked a
+    cross join {q}jobs j
+    where j.seq = (
+      select seq
+      from {q}jobs
+      where queue = a.queue
+        and job_type = a.job_type
+        and payload_schema <= a.highest
+        and status = 'queued'
+        and dedupe_slot = 0
+      order by payload_schema, priority
+      limit 1
+    )
+    union all
+    select
+      l.place,
+      l.queue,
+      l.job_type,
+      l.highest,
+      j.payload_schema,
+      j.priority
+    from lanes l
+    cross join {q}jobs j
+    where j.seq = (
+      select seq
+      from {q}jobs
+      where queue = l.queue
+        and job_type = l.job_type
+        and payload_schema <= l.highest
+        and (payload_schema, priority) > (l.payload_schema, l.priority)
+        and status = 'queued'
+        and dedupe_slot = 0
+      order by payload_schema, priority
+      limit 1
+    )
+  ),
+  due (place, priority, run_at, id, seq) as materialized (
+    select
+      l.place,
+      l.priority,
+      j.run_at,
+      j.id,
+      j.seq
+    from lanes l
+    cross join {q}jobs j
+    where j.seq in (
+      select seq
+      from {q}jobs
+      where queue = l.queue
+        and job_type = l.job_type
+        and payload_schema = l.payload_schema
+        and priority = l.priority
+        and run_at <= (select now from clock)
+        and status = 'queued'
+        and dedupe_slot = 0
+      order by run_at, id
+      limit ?3
+    )
+    order by l.place, l.priority desc, j.run_at, j.id
+    limit ?3
+  )
+select
+  j.seq,
+  (select seq from sqlite_sequence where name = '{q}attempts'),
+  j.id,
+  j.job_type,
+  j.queue,
+  j.payload,
+  j.payload_schema,
+  j.attempts,
+  j.max_attempts,
+  j.crashes,
+  j.snoozes,
+  j.generation,
+  j.run_at,
+  j.cancel_requested_at,
+  j.idempotency_key,
+  j.cache_key,
+  j.cache_version,
+  j.deadline,
+  j.trace_context,
+  j.created_at
+from due
+cross join {q}jobs j
+where j.seq = due.seq
+order by due.place, due.priority desc, due.run_at, due.id

@@ -1,0 +1,70 @@
+-- Looks up what an insert of jobs with keys would meet.
+-- params: ?1 jobs as a JSON array of arrays (0 id, 1 job_type, 2 idempotency_key, 3 dedupe_key
+--   held by live jobs, 4 dedupe_key held for a window, 5 payload), ?2 now in ms or null
+-- returns: one row per job in order (whether the id is stored; of the idempotency key: job,
+--   fingerprint, state; of the window: job, state, whether the payload differs; of the live job
+--   of the dedupe key: id, state, whether the payload differs; the same of the one behind it)
+-- locks: nothing
+-- index: primary keys of both key tables, unique id of both job tables, jobs_dedupe
+with
+  clock (now) as materialized (
+    select coalesce(?2, cast(round(unixepoch('subsec') * 1000) as integer))
+  ),
+  batch (place, item) as materialized (
+    select key, value
+    from json_each(?1)
+  ),
+  asked (place, id, job_type, idempotency_key, dedupe_key, window_key, payload) as materialized (
+    select
+      place,
+      item ->> 0,
+      item ->> 1,
+      item ->> 2,
+      item ->> 3,
+      item ->> 4,
+      item ->> 5
+    from batch
+  )
+select
+  exists (select 1 from {q}jobs j where j.id = asked.id)
+    or exists (select 1 from {q}finished_jobs f where f.id = asked.id),
+  k.job_id,
+  k.fingerprint,
+  coalesce(k_live.status, k_final.status, k.final_state),
+  w.job_id,
+  coalesce(w_live.status, w_final.status),
+  coalesce(w_live.payload, w_final.payload) is not asked.payload
+    and coalesce(w_live.id, w_final.id) is not null,
+  first.id,
+  first.status,
+  first.payload is not asked.payload,
+  second.id,
+  second.status,
+  second.payload is not asked.payload
+from clock
+cross join asked
+left join {q}idempotency_keys k
+  on k.job_type = asked.job_type
+  and k.idempotency_key = asked.idempotency_key
+  and (k.expires_at is null or k.expires_at > now)
+left join {q}jobs k_live
+  on k_live.id = k.job_id
+left join {q}finished_jobs k_final
+  on k_final.id = k.job_id
+left join {q}dedupe_windows w
+  on w.job_type = asked.job_type
+  and w.dedupe_key = asked.window_key
+  and w.expires_at > now
+left join {q}jobs w_live
+  on w_live.id = w.job_id
+left join {q}finished_jobs w_final
+  on w_final.id = w.job_id
+left join {q}jobs first
+  on first.job_type = asked.job_type
+  and first.dedupe_key = asked.dedupe_key
+  and first.dedupe_slot = 0
+left join {q}jobs second
+  on second.job_type = asked.job_type
+  and second.dedupe_key = asked.dedupe_key
+  and second.dedupe_slot = 1
+order by asked.place

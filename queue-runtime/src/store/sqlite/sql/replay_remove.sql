@@ -1,0 +1,7 @@
+-- Removes a finished job that waits again.
+-- params: ?1 row number
+-- returns: nothing
+-- locks: runs inside the writing transaction
+-- index: primary key
+delete from {q}finished_jobs
+where seq = ?1

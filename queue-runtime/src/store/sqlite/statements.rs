@@ -1,0 +1,113 @@
+//! Every statement of the store, read from `sql/` and bound to the table prefix once.
+//!
+//! The one placeholder in the files is `{q}`, the prefix of our tables; nothing else is ever put
+//! into their text.
+
+use std::sync::Arc;
+
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{AssertSqlSafe, Sqlite};
+
+/// The prefix of our tables: the application's own tables share the file.
+pub(super) const PREFIX: &str = "queue_";
+
+/// One statement, ready to be executed any number of times.
+#[derive(Clone, Debug)]
+pub(super) struct Sql(Arc<str>);
+
+impl Sql {
+    /// Takes a statement's file, without its header, so that less text is hashed per call.
+    fn new(file: &str) -> Self {
+        let body: Vec<&str> = file
+            .lines()
+            .filter(|line| !line.starts_with("--"))
+            .collect();
+        Self(Arc::from(body.join("\n").replace("{q}", PREFIX)))
+    }
+
+    /// Starts a query; parameters are bound in the order of the file's header.
+    pub(super) fn query(&self) -> Query<'static, Sqlite, SqliteArguments> {
+        sqlx::query(AssertSqlSafe(Arc::clone(&self.0)))
+    }
+
+    /// The text as SQLite reads it.
+    #[cfg(test)]
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+macro_rules! statements {
+    ($($name:ident = $file:expr;)*) => {
+        /// The statements, named as their files.
+        #[derive(Debug)]
+        pub(super) struct Statements {
+            /// Opens a writing transaction and reads the store's time, in one call.
+            pub(super) begin: Sql,
+            $(pub(super) $name: Sql,)*
+        }
+
+        impl Statements {
+            /// Reads the files.
+            pub(super) fn new() -> Self {
+                Self {
+                    begin: Sql::new(concat!("begin immediate;\n", include_str!("sql/clock.sql"))),
+                    $($name: Sql::new($file),)*
+                }
+            }
+
+            /// Every statement with its name, for the tests that prepare them all.
+            #[cfg(test)]
+            pub(super) fn all(&self) -> Vec<(&'static str, &Sql)> {
+                vec![$((stringify!($name), &self.$name),)*]
+            }
+        }
+    };
+}
+
+statements! {
+    attempts = include_str!("sql/attempts.sql");
+    cancel = include_str!("sql/cancel.sql");
+    claim = include_str!("sql/claim.sql");
+    claim_attempts = include_str!("sql/claim_attempts.sql");
+    claim_take = include_str!("sql/claim_take.sql");
+    clock = include_str!("sql/clock.sql");
+    counts = include_str!("sql/counts.sql");
+    data_version = include_str!("sql/data_version.sql");
+    expired = include_str!("sql/expired.sql");
+    extend = include_str!("sql/extend.sql");
+    find = include_str!("sql/find.sql");
+    insert = include_str!("sql/insert.sql");
+    insert_key = include_str!("sql/insert_key.sql");
+    insert_probe = include_str!("sql/insert_probe.sql");
+    insert_rewrite = include_str!("sql/insert_rewrite.sql");
+    insert_version = include_str!("sql/insert_version.sql");
+    insert_window = include_str!("sql/insert_window.sql");
+    job = include_str!("sql/job.sql");
+    lock = include_str!("sql/lock.sql");
+    migrations_applied = include_str!("sql/migrations_applied.sql");
+    migrations_known = include_str!("sql/migrations_known.sql");
+    migrations_record = include_str!("sql/migrations_record.sql");
+    migrations_table = include_str!("sql/migrations_table.sql");
+    newest_version = include_str!("sql/newest_version.sql");
+    next_due = include_str!("sql/next_due.sql");
+    pragmas = include_str!("sql/pragmas.sql");
+    prune = include_str!("sql/prune.sql");
+    prune_attempts = include_str!("sql/prune_attempts.sql");
+    prune_keys = include_str!("sql/prune_keys.sql");
+    prune_windows = include_str!("sql/prune_windows.sql");
+    replay = include_str!("sql/replay.sql");
+    replay_holder = include_str!("sql/replay_holder.sql");
+    replay_keys = include_str!("sql/replay_keys.sql");
+    replay_remove = include_str!("sql/replay_remove.sql");
+    settle = include_str!("sql/settle.sql");
+    settle_attempts = include_str!("sql/settle_attempts.sql");
+    settle_final = include_str!("sql/settle_final.sql");
+    settle_keys = include_str!("sql/settle_keys.sql");
+    settle_promote = include_str!("sql/settle_promote.sql");
+    settle_queued = include_str!("sql/settle_queued.sql");
+    settle_remove = include_str!("sql/settle_remove.sql");
+    store_id = include_str!("sql/store_id.sql");
+    unknown_types = include_str!("sql/unknown_types.sql");
+}

@@ -1,0 +1,9 @@
+//! What only this store promises; what every store promises is in the conformance suite.
+
+mod in_tx;
+mod open;
+mod plans;
+mod same_as_memory;
+mod statements;
+mod world;
+mod writer;
