@@ -99,7 +99,8 @@ use parse::Item;
 /// `cron`, `tz`, `missed`, `overlap`, `state`.
 ///
 /// **Durations** are one or more `<digits><unit>` without spaces; the units are `ms`, `s`, `m`, `h` and `d`:
-/// `"90s"`, `"1h30m"`. The longest is `36500d`.
+/// `"90s"`, `"1h30m"`. The longest is `36500d`, of a deadline `3653d`, and of `dedupe_until` and
+/// `idempotency_for` `366d`.
 ///
 /// **Keys** name payload fields. `dedupe = "user_id, order.id"` and `dedupe(user_id, order.id)` are lists,
 /// whose values never run into each other; `dedupe = "user-{user_id}"` is a template as in `format!`. Each

@@ -88,12 +88,12 @@ pub(crate) enum Timeout {
 pub(crate) enum Backoff {
     Fixed {
         delay: Duration,
-        jitter_percent: u32,
+        jitter_percent: u8,
     },
     Exponential {
         base: Duration,
         max: Duration,
-        jitter_percent: u32,
+        jitter_percent: u8,
     },
 }
 

@@ -142,6 +142,14 @@ fn each_mistake_in_an_option_is_one_error_that_shows_the_accepted_form() {
         ],
     );
     check(
+        "deadline = \"4000d\"",
+        &["`deadline`: `4000d` is too long; the longest is `3653d`"],
+    );
+    check(
+        "dedupe(user_id), dedupe_until = \"2000d\"",
+        &["`dedupe_until`: `2000d` is too long; the longest is `366d`"],
+    );
+    check(
         "serial = \"user_id\"",
         &["`serial` is reserved for a later version"],
     );
@@ -269,6 +277,10 @@ fn each_mistake_in_the_function_is_one_error_that_shows_the_accepted_form() {
     check(
         "async fn f(#[arg(rename = 5)] a: u8) {}",
         "`rename` takes a string, as in `rename = \"uid\"`",
+    );
+    check(
+        "async fn f(#[arg(alias = \"a\\\"b\")] a: u8) {}",
+        "`alias` holds `\\\"`; write a plain name, as in `alias = \"uid\"`",
     );
     check(
         "async fn f(#[arg(rename = \"b\")] a: u8, b: u8) {}",

@@ -21,7 +21,7 @@ pub(crate) struct BackoffText {
     pub(crate) kind: Kind,
     pub(crate) base: Duration,
     pub(crate) max: Option<Duration>,
-    pub(crate) jitter_percent: Option<u32>,
+    pub(crate) jitter_percent: Option<u8>,
 }
 
 const KINDS: [&str; 2] = ["fixed", "exponential"];
@@ -92,7 +92,7 @@ fn once<T>(slot: &mut Option<T>, name: &str, value: T) -> Result<(), String> {
     }
 }
 
-fn percent(text: &str) -> Result<u32, String> {
+fn percent(text: &str) -> Result<u8, String> {
     let digits = text
         .strip_suffix('%')
         .ok_or_else(|| format!("`jitter` is a percentage; write `jitter = {text}%`"))?;
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn both_kinds_are_read_with_and_without_their_parts() {
         #[track_caller]
-        fn check(text: &str, kind: Kind, base: u64, max: Option<u64>, jitter_percent: Option<u32>) {
+        fn check(text: &str, kind: Kind, base: u64, max: Option<u64>, jitter_percent: Option<u8>) {
             let expected = BackoffText {
                 kind,
                 base: secs(base),

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 /// A hundred years: longer is a slip, and every store can hold it as milliseconds.
-const MILLIS_MAX: u64 = 36_500 * DAY;
+pub(crate) const DAYS_MAX: u64 = 36_500;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -33,8 +33,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
             .ok()
             .and_then(|number| number.checked_mul(millis))
             .and_then(|part| total.checked_add(part))
-            .filter(|total| *total <= MILLIS_MAX)
-            .ok_or_else(|| format!("`{text}` is too long; the longest is `36500d`"))?;
+            .filter(|total| *total <= DAYS_MAX * DAY)
+            .ok_or_else(|| format!("`{text}` is too long; the longest is `{DAYS_MAX}d`"))?;
         rest = &after[unit.len()..];
     }
     Ok(Duration::from_millis(total))

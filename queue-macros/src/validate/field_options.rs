@@ -85,11 +85,18 @@ fn stored_name(meta: &ParseNestedMeta<'_>, option: &str) -> syn::Result<String> 
     };
     let value = meta.value().map_err(|error| wrong(error.span()))?;
     let literal: LitStr = value.parse().map_err(|error| wrong(error.span()))?;
-    if literal.value().is_empty() {
-        return Err(syn::Error::new(
-            literal.span(),
-            format!("`{option}` is empty; write a name, as in `{option} = \"uid\"`"),
-        ));
-    }
-    Ok(literal.value())
+    let name = literal.value();
+    // The runtime writes field names into JSON as they are.
+    let stranger = name
+        .chars()
+        .find(|c| c.is_control() || ['"', '\\'].contains(c));
+    let rule = match stranger {
+        Some(stranger) => format!("`{option}` holds `{}`", stranger.escape_debug()),
+        None if name.is_empty() => format!("`{option}` is empty"),
+        None => return Ok(name),
+    };
+    Err(syn::Error::new(
+        literal.span(),
+        format!("{rule}; write a plain name, as in `{option} = \"uid\"`"),
+    ))
 }

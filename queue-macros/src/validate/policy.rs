@@ -9,17 +9,22 @@ use super::values;
 use crate::errors::Errors;
 use crate::model::{Backoff, DedupeUntil, OnDuplicate, Policy, Timeout};
 use crate::parse::backoff::{BackoffText, Kind, backoff};
+use crate::parse::duration::DAYS_MAX as DURATION_DAYS_MAX;
 use crate::suggest;
 
 const RETRIES_MAX: i64 = 1_000;
 const PRIORITY_MAX: i64 = 100;
 const SCHEMA_MAX: i64 = 1_000_000;
+/// The runtime schedules no further ahead.
+const DEADLINE_DAYS_MAX: u64 = 3_653;
+/// The runtime keeps keys no longer.
+const WINDOW_DAYS_MAX: u64 = 366;
 const NAME_CHARS_MAX: usize = 120;
 const QUEUE_CHARS_MAX: usize = 63;
 
 /// The runtime's default for a `max` that is not written, needed to judge the base delay.
 const BACKOFF_MAX_DEFAULT: std::time::Duration = std::time::Duration::from_secs(300);
-const JITTER_PERCENT_DEFAULT: u32 = 20;
+const JITTER_PERCENT_DEFAULT: u8 = 20;
 
 /// Reads every setting, in the order written; a wrong one is reported and left at the runtime's default.
 pub(crate) fn policy(chosen: &Chosen<'_>, errors: &mut Errors) -> Policy {
@@ -49,11 +54,20 @@ fn setting(policy: &mut Policy, value: Value<'_>, errors: &mut Errors) {
             policy.backoff = read_text(value, |text| backoff(text).and_then(sensible), errors);
         }
         "deadline" => {
-            policy.deadline = some_time(value, "leave the option out for no deadline", errors);
+            policy.deadline = some_time(
+                value,
+                DEADLINE_DAYS_MAX,
+                "leave the option out for no deadline",
+                errors,
+            );
         }
         "idempotency_for" => {
-            policy.idempotency_for =
-                some_time(value, "leave `idempotency` out to remember nothing", errors);
+            policy.idempotency_for = some_time(
+                value,
+                WINDOW_DAYS_MAX,
+                "leave `idempotency` out to remember nothing",
+                errors,
+            );
         }
         _ => {}
     }
@@ -147,8 +161,12 @@ fn made_of(
 fn timeout(text: &str) -> Result<Timeout, String> {
     match text {
         "none" => Ok(Timeout::Never),
-        _ => values::longer_than_zero(text, "write `timeout = \"none\"` for no limit")
-            .map(Timeout::After),
+        _ => values::time_within(
+            text,
+            DURATION_DAYS_MAX,
+            "write `timeout = \"none\"` for no limit",
+        )
+        .map(Timeout::After),
     }
 }
 
@@ -192,8 +210,12 @@ fn dedupe_until(text: &str) -> Result<DedupeUntil, String> {
         "finished" => Ok(DedupeUntil::Finished),
         "started" => Ok(DedupeUntil::Started),
         _ if text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c.is_whitespace()) => {
-            values::longer_than_zero(text, "leave `dedupe` out to allow duplicates")
-                .map(DedupeUntil::Window)
+            values::time_within(
+                text,
+                WINDOW_DAYS_MAX,
+                "leave `dedupe` out to allow duplicates",
+            )
+            .map(DedupeUntil::Window)
         }
         _ => {
             let hint = suggest::hint(text, ["finished", "started"]);

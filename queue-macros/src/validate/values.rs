@@ -38,15 +38,23 @@ pub(crate) fn read_text<T>(
     }
 }
 
-/// A duration that is longer than nothing; `zero` says what to write for "nothing".
-pub(crate) fn some_time(value: Value<'_>, zero: &str, errors: &mut Errors) -> Option<Duration> {
-    read_text(value, |text| longer_than_zero(text, zero), errors)
+/// A duration from one millisecond to `days_max` days; `zero` says what to write for "nothing".
+pub(crate) fn some_time(
+    value: Value<'_>,
+    days_max: u64,
+    zero: &str,
+    errors: &mut Errors,
+) -> Option<Duration> {
+    read_text(value, |text| time_within(text, days_max, zero), errors)
 }
 
-/// Reads `text` as a duration and refuses zero.
-pub(crate) fn longer_than_zero(text: &str, zero: &str) -> Result<Duration, String> {
+/// Reads `text` as a duration, and refuses zero and more than `days_max` days.
+pub(crate) fn time_within(text: &str, days_max: u64, zero: &str) -> Result<Duration, String> {
     match duration::duration(text)? {
         Duration::ZERO => Err(format!("a duration of zero makes no sense here; {zero}")),
+        long if long > Duration::from_hours(24 * days_max) => Err(format!(
+            "`{text}` is too long; the longest is `{days_max}d`"
+        )),
         duration => Ok(duration),
     }
 }

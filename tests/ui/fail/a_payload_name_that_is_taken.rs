@@ -1,4 +1,4 @@
-//! One error: the compiler reports it.
+//! Four errors: the compiler's own; the first says it.
 
 use queue_runtime::job;
 

@@ -1,4 +1,4 @@
-//! One error: the compiler reports it.
+//! Six errors: the compiler's own, since no macro can tell where it stands.
 
 use queue_runtime::job;
 

@@ -58,7 +58,36 @@ async fn other_values(id: u64) {
 
 fn main() {
     assert_eq!(RefreshProduct::DEF.name(), "catalog.refresh:v2");
-    assert_eq!(OtherValuesJob::DEF.name(), "other_values");
+    let def = format!("{:?}", RefreshProduct::DEF);
+    for set in [
+        r#"aliases: ["catalog.refresh", "refresh"]"#,
+        r#"queue: "cache""#,
+        "priority: -100",
+        "retries: 1000",
+        "Exponential { base: 500ms, max: 3600s, jitter_percent: 0 }",
+        "timeout: Some(5400s)",
+        "deadline: Some(172800s)",
+        "dedupe_until: Window(600s)",
+        "on_duplicate: Rerun",
+        "idempotency_for: 86400s",
+        "schema: 2",
+        "refreshes_cache: true",
+        r#"Field { name: "product_id", type_text: "u64" }"#,
+    ] {
+        assert!(def.contains(set), "{set} in {def}");
+    }
+    let other = format!("{:?}", OtherValuesJob::DEF);
+    for set in [
+        "Fixed { delay: 5s, jitter_percent: 10 }",
+        "timeout: None",
+        "dedupe_until: Started",
+        "on_duplicate: Replace",
+        r#"queue: "default""#,
+        "retries: 4",
+    ] {
+        assert!(other.contains(set), "{set} in {other}");
+    }
+
     let made = refresh_product::new(7, Shop { id: "eu".into() }, 3);
     assert_eq!(made.dedupe_key().as_deref(), Some("[\"7\",\"eu\"]"));
     assert_eq!(made.idempotency_key().as_deref(), Some("7/3"));

@@ -15,8 +15,8 @@ async fn sweep(_: JobContext, mut limit: Data<u32>) -> Result<u32, std::io::Erro
 }
 
 fn main() {
-    assert_eq!(support::stored(&nightly::new()), serde_json::json!({}));
-    let back: SweepJob = support::read(&serde_json::json!({ "unknown": 1 }));
+    assert_eq!(support::stored(&nightly::new()), r#"{}"#);
+    let back: SweepJob = support::read(r#"{"unknown":1}"#);
     assert_eq!(format!("{back:?}"), "SweepJob");
     let called = support::block_on(sweep(JobContext::for_test(), Data::new(4)));
     assert_eq!(called.expect("the case cannot fail"), 4);

@@ -21,11 +21,11 @@ async fn evolved(
 
 fn main() {
     let made = evolved::new(7, "a", "de".to_owned(), 2);
-    let expected = serde_json::json!({ "uid": 7, "email": "a", "locale": "de", "count": 2 });
+    let expected = r#"{"uid":7,"email":"a","locale":"de","count":2}"#;
     assert_eq!(support::stored(&made), expected);
 
-    let old: EvolvedJob = support::read(&serde_json::json!({ "uid": 7, "address": "b" }));
+    let old: EvolvedJob = support::read(r#"{"uid":7,"address":"b"}"#);
     assert_eq!((old.email.as_str(), old.locale.as_str(), old.count), ("b", "", 3));
-    let older: EvolvedJob = support::read(&serde_json::json!({ "uid": 7, "mail": "c", "copies": 9 }));
+    let older: EvolvedJob = support::read(r#"{"uid":7,"mail":"c","copies":9}"#);
     assert_eq!((older.email.as_str(), older.count), ("c", 9));
 }

@@ -41,12 +41,14 @@ pub async fn send_welcome(
 
 fn main() {
     assert_eq!(SendWelcomeJob::DEF.name(), "send_welcome");
+    assert_eq!(SendWelcomeJob::DEF.max_attempts(), 6);
+    assert_eq!(SendWelcomeJob::DEF.declared_at().package, env!("CARGO_PKG_NAME"));
 
     let made = send_welcome::new(UserId(7), "a@b.c");
     let literal = SendWelcomeJob { user_id: UserId(7), email: "a@b.c".into() };
     let stored = support::stored(&made);
     assert_eq!(stored, support::stored(&literal));
-    assert_eq!(stored, serde_json::json!({ "user_id": 7, "email": "a@b.c" }));
+    assert_eq!(stored, r#"{"user_id":7,"email":"a@b.c"}"#);
     let back: SendWelcomeJob = support::read(&stored);
     assert_eq!((back.user_id, back.email.as_str()), (UserId(7), "a@b.c"));
     assert_eq!(made.dedupe_key().as_deref(), Some("[\"7\"]"));

@@ -3,19 +3,19 @@
 
 use queue_runtime::Job;
 use queue_runtime::private::{PayloadReader, PayloadWriter};
-use serde_json::{Map, Value};
 
 /// The payload as it would be stored.
-pub fn stored<J: Job>(job: &J) -> Value {
-    let mut writer = PayloadWriter::default();
-    job.encode(&mut writer).expect("the payload of a case can be stored");
-    Value::Object(writer.0)
+pub fn stored<J: Job>(job: &J) -> String {
+    let mut writer = PayloadWriter::new();
+    job.encode(&mut writer)
+        .expect("the payload of a case can be stored");
+    writer.finish()
 }
 
 /// The payload read back from what was stored.
-pub fn read<J: Job>(stored: &Value) -> J {
-    let fields: &Map<String, Value> = stored.as_object().expect("a payload is an object");
-    J::decode(&PayloadReader(fields)).unwrap_or_else(|error| panic!("{error}"))
+pub fn read<J: Job>(stored: &str) -> J {
+    let reader = PayloadReader::new(stored).expect("a payload is an object");
+    J::decode(&reader).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs `future` to its end on this thread.

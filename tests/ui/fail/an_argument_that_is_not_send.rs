@@ -1,4 +1,4 @@
-//! One error: the payload is refused.
+//! Seven errors: the payload is refused first; the rest is the compiler's.
 
 use queue_runtime::job;
 
