@@ -118,6 +118,11 @@ impl Faulty {
         self.claims.send_modify(|claims| claims.allowed = count);
     }
 
+    /// Says whether anything more may be claimed.
+    pub fn may_claim(&self) -> bool {
+        self.claims.borrow().allowed != Some(0)
+    }
+
     /// Returns what was asked for by the newest claim, as it was asked; waits for the first one.
     pub async fn last_request(&self) -> ClaimRequest {
         let mut claims = self.claims.subscribe();
