@@ -65,5 +65,6 @@ pub use handler::{
 pub use job::{JobId, JobState};
 pub use pipeline::enqueue::{Enqueue, EnqueueAll, EnqueueTarget, Enqueued};
 pub use queue::Queue;
+pub use rules::classify::Class;
 pub use time::Timestamp;
 pub use worker::{DeadLetter, Hooks, Worker, WorkerBuilder, shutdown_signal};
