@@ -42,6 +42,15 @@ impl<T, E> JobReturn for Result<T, E> {
     }
 }
 
+impl<T> JobReturn for Refreshed<T> {
+    type Ok = Self;
+    type Err = JobError;
+
+    fn split(self) -> Result<Self, JobError> {
+        Ok(self)
+    }
+}
+
 /// What a successful run hands to the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct JobValue {

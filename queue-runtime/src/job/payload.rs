@@ -101,7 +101,7 @@ impl<'a> PayloadReader<'a> {
     note = "derive `serde::Serialize` and `serde::Deserialize` for it (the value must own its data)",
     note = "if it is shared state, take it as `Data<..>`, or mark the argument with `#[inject]`"
 )]
-pub trait PayloadArg: Sized + Send + Sync + 'static {
+pub trait PayloadArg: Sized + 'static {
     /// Writes the value under a name.
     ///
     /// # Errors

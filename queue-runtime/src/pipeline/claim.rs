@@ -1,1 +1,181 @@
-//! claim.
+//! Decides what to ask a store for, and keeps the claimed jobs that wait for a free slot.
+//!
+//! Slots and rates come in, a request goes out; claimed jobs come back and leave one by one, in
+//! the order of the claim. Knows nothing of handlers or of how a store finds jobs.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::job::{Claimed, JobType, QueueName, WorkerId};
+use crate::rules::prefetch;
+use crate::store::ClaimRequest;
+
+/// How long a rate is measured before it is believed.
+const RATE_SPAN: Duration = Duration::from_millis(50);
+
+/// The claiming side of one worker.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    worker: WorkerId,
+    queues: Vec<QueueName>,
+    job_types: Vec<(JobType, u32)>,
+    lease: Duration,
+    concurrency: usize,
+    stock: VecDeque<Claimed>,
+    may_have_more: bool,
+    rate: Rate,
+}
+
+impl Claims {
+    pub(crate) fn new(
+        worker: WorkerId,
+        queues: Vec<QueueName>,
+        job_types: Vec<(JobType, u32)>,
+        lease: Duration,
+        concurrency: usize,
+    ) -> Self {
+        Self {
+            worker,
+            queues,
+            job_types,
+            lease,
+            concurrency,
+            stock: VecDeque::new(),
+            may_have_more: true,
+            rate: Rate::default(),
+        }
+    }
+
+    /// Returns a request for as many jobs as fit, `running` of them being busy. Each request
+    /// starts at another queue, so that none waits behind a full one for ever. The limit is zero
+    /// while nothing fits or while the store is known to have nothing.
+    pub(crate) fn request(&mut self, running: usize) -> ClaimRequest {
+        let limit = match self.may_have_more {
+            true => {
+                let rate = self.rate.per_second;
+                prefetch::wanted(self.concurrency, running, self.stock.len(), rate)
+            }
+            false => 0,
+        };
+        if limit > 0 {
+            self.queues.rotate_left(1);
+        }
+        self.request_of(limit)
+    }
+
+    /// Returns a request that names what this worker can run, for asking when something is due.
+    pub(crate) fn request_of(&self, limit: usize) -> ClaimRequest {
+        ClaimRequest {
+            worker: self.worker.clone(),
+            queues: self.queues.clone(),
+            job_types: self.job_types.clone(),
+            limit,
+            lease: self.lease,
+        }
+    }
+
+    /// Takes over what a request of `limit` brought. Fewer than asked for means that the store
+    /// has nothing more for now.
+    pub(crate) fn arrived(&mut self, claimed: Vec<Claimed>, limit: usize) {
+        self.may_have_more =
+            limit == 0 && self.may_have_more || claimed.len() == limit && limit > 0;
+        self.stock.extend(claimed);
+    }
+
+    /// Says that the store may have something again.
+    pub(crate) fn woken(&mut self) {
+        self.may_have_more = true;
+    }
+
+    /// Says whether the store is known to have nothing for now.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.may_have_more && self.stock.is_empty()
+    }
+
+    /// Takes the next job if one of the slots is free.
+    pub(crate) fn next(&mut self, running: usize) -> Option<Claimed> {
+        if running < self.concurrency {
+            self.stock.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Takes everything that has not been started.
+    pub(crate) fn give_up(&mut self) -> Vec<Claimed> {
+        self.stock.drain(..).collect()
+    }
+
+    /// Counts attempts that ended, for the rate; `now` is monotonic.
+    pub(crate) fn ended(&mut self, attempts: usize, now: Duration) {
+        self.rate.count(attempts, now);
+    }
+}
+
+/// Attempts per second over the recent past.
+#[derive(Debug, Default)]
+struct Rate {
+    per_second: f64,
+    counted: usize,
+    since: Duration,
+}
+
+impl Rate {
+    fn count(&mut self, attempts: usize, now: Duration) {
+        self.counted += attempts;
+        let span = now.saturating_sub(self.since);
+        if span < RATE_SPAN {
+            return;
+        }
+        let measured = self.counted as f64 / span.as_secs_f64();
+        // A quarter of the past is kept, so that one slow span does not empty the stock.
+        self.per_second = 0.75 * measured + 0.25 * self.per_second;
+        self.counted = 0;
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claims() -> Claims {
+        let queues = ["a", "b"].map(|name| QueueName::new(name).expect("a name"));
+        let worker = WorkerId::new("w").expect("a name");
+        Claims::new(worker, queues.to_vec(), vec![], Duration::from_secs(60), 4)
+    }
+
+    fn names(request: &ClaimRequest) -> Vec<&str> {
+        request.queues.iter().map(QueueName::as_str).collect()
+    }
+
+    #[test]
+    fn each_claim_starts_at_another_queue() {
+        let mut claims = claims();
+        assert_eq!(names(&claims.request(0)), ["b", "a"]);
+        assert_eq!(names(&claims.request(0)), ["a", "b"]);
+    }
+
+    #[test]
+    fn an_empty_answer_stops_asking_until_something_wakes() {
+        let mut claims = claims();
+        assert_eq!(claims.request(1).limit, 3);
+        claims.arrived(vec![], 3);
+        assert_eq!((claims.request(1).limit, claims.is_idle()), (0, true));
+        claims.arrived(vec![], 0);
+        assert!(claims.is_idle(), "a settlement without a claim is no news");
+        claims.woken();
+        assert_eq!(claims.request(1).limit, 3);
+    }
+
+    #[test]
+    fn a_rate_follows_the_recent_past() {
+        let mut rate = Rate::default();
+        rate.count(10, Duration::from_millis(10));
+        assert_eq!(rate.per_second, 0.0);
+        rate.count(90, Duration::from_millis(100));
+        assert_eq!(rate.per_second, 750.0);
+        rate.count(0, Duration::from_millis(200));
+        assert_eq!(rate.per_second, 187.5);
+    }
+}

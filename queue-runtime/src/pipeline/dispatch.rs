@@ -1,1 +1,91 @@
-//! dispatch.
+//! Runs one attempt: from a claimed job to what it came to.
+//!
+//! A time limit, a lost lease, a cancel and a shutdown all drop the handler's future and fire
+//! its stop signal; a panic is caught wherever it happens. Nothing here touches a store: what
+//! the attempt came to goes on to the settle stage.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use crate::handler::{AttemptStop, JobDef, JobError, JobValue, RunCx, StopReason};
+use crate::job::{Claimed, Outcome};
+use crate::seam::Seam;
+use crate::time::Timestamp;
+
+/// What an attempt came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// It succeeded with this value.
+    Success(JobValue),
+    /// It ended in another way.
+    Ended(Outcome),
+    /// Its lease is lost: nothing may be said about the job any more.
+    Abandoned,
+}
+
+/// Says what becomes of a claimed job that must not be run at all.
+pub(crate) fn refuse(claimed: &Claimed, now: Timestamp) -> Option<Outcome> {
+    if claimed.cancel_requested {
+        return Some(Outcome::Cancelled { reason: None });
+    }
+    claimed
+        .deadline
+        .filter(|end| *end <= now)
+        .map(|_| Outcome::DeadlinePassed)
+}
+
+/// Runs the handler until it ends or is stopped.
+pub(crate) async fn run(def: &JobDef, cx: &RunCx, stop: &AttemptStop, seam: &dyn Seam) -> Ran {
+    let attempt = async {
+        tokio::select! {
+            // A stop that has come already wins over a handler that would succeed at once.
+            biased;
+            reason = stop.stopped() => stopped(reason),
+            result = (def.run)(cx) => ended(result),
+            () = until(def.timeout, seam) => {
+                Ran::Ended(Outcome::TimedOut { limit: def.timeout.unwrap_or_default() })
+            }
+        }
+    };
+    // The handler's future is dropped inside, so a panic while dropping it is caught as well.
+    AssertUnwindSafe(attempt)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| {
+            Ran::Ended(Outcome::Panicked {
+                error: panic_message(panic.as_ref()),
+            })
+        })
+}
+
+fn stopped(reason: StopReason) -> Ran {
+    match reason {
+        StopReason::CancelRequested => Ran::Ended(Outcome::Cancelled { reason: None }),
+        StopReason::Shutdown => Ran::Ended(Outcome::HandedBack),
+        StopReason::LeaseLost | StopReason::Ended => Ran::Abandoned,
+    }
+}
+
+fn ended(result: Result<JobValue, JobError>) -> Ran {
+    match result {
+        Ok(value) => Ran::Success(value),
+        Err(error) => Ran::Ended(error.into_outcome()),
+    }
+}
+
+async fn until(limit: Option<Duration>, seam: &dyn Seam) {
+    match limit {
+        Some(limit) => seam.sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns what a panic said; a payload that is no text is named as such.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is no text".to_owned())
+}

@@ -1,1 +1,202 @@
-//! keepalive.
+//! Keeps the leases of running jobs, and stops a handler whose lease is lost.
+//!
+//! One call of [`beat`] renews all leases of a worker in one statement. It runs on a thread of
+//! its own (or is called by a test), so a handler that blocks every runtime thread does not lose
+//! its lease.
+//!
+//! Who is believed: a refusal by the store means that the lease is lost, at once. A failure to
+//! ask means nothing: handlers go on until shortly before the lease would end by the local
+//! monotonic clock, and are stopped then, since the store may hand the job to somebody else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::handler::{AttemptStop, StopReason};
+use crate::job::Lease;
+use crate::rules::lease::{LeaseTimes, renews};
+use crate::seam::Seam;
+use crate::store::{Extended, Heartbeat};
+
+/// The leases that a worker holds, shared between its loop and its heartbeat.
+#[derive(Debug, Default)]
+pub(crate) struct Leases(Mutex<HashMap<Lease, Held>>);
+
+#[derive(Debug)]
+struct Held {
+    stop: Arc<AttemptStop>,
+    /// When the handler started, and its time limit; `None` while the job waits for a slot.
+    running: Option<(Duration, Option<Duration>)>,
+    /// When it was claimed.
+    claimed_at: Duration,
+    /// When the lease must be given up unless it is renewed before.
+    local_end: Duration,
+}
+
+impl Leases {
+    fn held(&self) -> MutexGuard<'_, HashMap<Lease, Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over a new lease. `asked` is the monotonic time just before it was asked for, since
+    /// the store may have counted from then.
+    pub(crate) fn add(&self, lease: Lease, times: LeaseTimes, asked: Duration) -> Arc<AttemptStop> {
+        let stop = Arc::new(AttemptStop::default());
+        let local_end = times.local_end(asked);
+        self.held().insert(
+            lease,
+            Held {
+                stop: Arc::clone(&stop),
+                running: None,
+                claimed_at: asked,
+                local_end,
+            },
+        );
+        stop
+    }
+
+    /// Notes that the handler starts now, and returns its stop signal; `None` if the lease was
+    /// lost while the job waited for a slot.
+    pub(crate) fn start(
+        &self,
+        lease: Lease,
+        timeout: Option<Duration>,
+        now: Duration,
+    ) -> Option<Arc<AttemptStop>> {
+        let mut held = self.held();
+        let entry = held.get_mut(&lease)?;
+        entry.running = Some((now, timeout));
+        Some(Arc::clone(&entry.stop))
+    }
+
+    /// Lets go of a lease whose attempt has been settled or given up.
+    pub(crate) fn remove(&self, lease: Lease) {
+        self.held().remove(&lease);
+    }
+
+    /// Returns when the lease was claimed, monotonic; `None` if it is not held.
+    pub(crate) fn claimed_at(&self, lease: Lease) -> Option<Duration> {
+        self.held().get(&lease).map(|held| held.claimed_at)
+    }
+
+    /// Stops every attempt.
+    pub(crate) fn stop_all(&self, reason: StopReason) {
+        self.held().values().for_each(|held| held.stop.stop(reason));
+    }
+
+    /// Names the jobs whose handlers run.
+    pub(crate) fn running(&self) -> Vec<Lease> {
+        let mut running: Vec<_> = self
+            .held()
+            .iter()
+            .filter(|(_, held)| held.running.is_some())
+            .map(|(lease, _)| *lease)
+            .collect();
+        running.sort();
+        running
+    }
+
+    /// Returns the leases to renew at `now`, in a fixed order.
+    fn to_renew(&self, lease_span: Duration, now: Duration) -> Vec<Lease> {
+        let mut leases: Vec<_> = self
+            .held()
+            .iter()
+            .filter(|(_, held)| match held.running {
+                Some((started, timeout)) => renews(started, timeout, lease_span, now),
+                None => true,
+            })
+            .map(|(lease, _)| *lease)
+            .collect();
+        leases.sort();
+        leases
+    }
+
+    /// Takes over the store's answers to a renewal that was asked for at `asked`; returns the
+    /// leases that are lost.
+    fn answered(
+        &self,
+        answers: &[(Lease, Extended)],
+        times: LeaseTimes,
+        asked: Duration,
+    ) -> Vec<Lease> {
+        let mut held = self.held();
+        let mut lost = Vec::new();
+        for (lease, answer) in answers {
+            let Some(entry) = held.get_mut(lease) else {
+                continue;
+            };
+            match answer {
+                Extended::Kept | Extended::Held => entry.local_end = times.local_end(asked),
+                Extended::Cancel => {
+                    entry.local_end = times.local_end(asked);
+                    entry.stop.stop(StopReason::CancelRequested);
+                }
+                Extended::Lost => {
+                    entry.stop.stop(StopReason::LeaseLost);
+                    lost.push(*lease);
+                }
+            }
+        }
+        lost.iter().for_each(|lease| drop(held.remove(lease)));
+        lost
+    }
+
+    /// Stops and returns the attempts whose lease was not renewed in time.
+    fn run_out(&self, now: Duration) -> Vec<Lease> {
+        let mut held = self.held();
+        let mut out: Vec<_> = held
+            .iter()
+            .filter(|(_, held)| held.local_end <= now)
+            .map(|(lease, held)| {
+                held.stop.stop(StopReason::LeaseLost);
+                *lease
+            })
+            .collect();
+        out.sort();
+        out.iter().for_each(|lease| drop(held.remove(lease)));
+        out
+    }
+}
+
+/// What one beat did.
+#[derive(Debug, Default)]
+pub(crate) struct Beat {
+    /// Leases that are lost; their handlers were told to stop.
+    pub(crate) lost: Vec<Lease>,
+    /// Why the store could not be asked, if it could not.
+    pub(crate) failed: Option<StoreError>,
+}
+
+/// Renews every lease that is worth it, once, and stops the attempts that have none any more.
+pub(crate) async fn beat(
+    leases: &Leases,
+    heartbeat: &mut dyn Heartbeat,
+    times: LeaseTimes,
+    seam: &dyn Seam,
+) -> Beat {
+    let asked = seam.elapsed();
+    let wanted = leases.to_renew(times.lease, asked);
+    let mut beat = Beat::default();
+    if !wanted.is_empty() {
+        let answers = tokio::select! {
+            answers = heartbeat.extend(&wanted, times.lease) => answers,
+            // A store that hangs must not keep us from noticing that leases run out.
+            () = seam.sleep(times.heartbeat) => Err(no_answer(times.heartbeat)),
+        };
+        match answers {
+            Ok(answers) => {
+                let answers: Vec<_> = wanted.into_iter().zip(answers).collect();
+                beat.lost = leases.answered(&answers, times, asked);
+            }
+            Err(error) => beat.failed = Some(error),
+        }
+    }
+    beat.lost.extend(leases.run_out(seam.elapsed()));
+    beat
+}
+
+fn no_answer(waited: Duration) -> StoreError {
+    let message = format!("the store did not answer within {waited:?}");
+    StoreError::new(StoreErrorKind::Unavailable, "extend", message)
+}

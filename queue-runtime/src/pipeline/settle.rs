@@ -1,1 +1,83 @@
-//! settle.
+//! Collects what attempts came to, and hands it to the store in batches.
+//!
+//! Outcomes come in; settlements go out, as many at once as have gathered while the last batch
+//! was on its way. A change is applied only under the lease token of its own claim; a stale
+//! token is a normal reply. A store error while recording a result is never a job's outcome: the
+//! settlement is kept and offered again. That is safe however late it is: if the lease has run
+//! out and a rescue was faster, the store answers stale.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::job::{Claimed, JobEvent, Settled, Settlement, WorkerId};
+
+/// The most settlements in one batch, so that one transaction stays short.
+const BATCH_MAX: usize = 500;
+
+/// A decided settlement with what its event will say.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub(crate) settlement: Settlement,
+    pub(crate) claimed: Claimed,
+    pub(crate) took: Duration,
+}
+
+/// The settlements that wait to be recorded, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Outbound {
+    waiting: VecDeque<Pending>,
+}
+
+impl Outbound {
+    pub(crate) fn push(&mut self, pending: Pending) {
+        self.waiting.push_back(pending);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes the next batch.
+    pub(crate) fn take_batch(&mut self) -> Vec<Pending> {
+        let count = self.waiting.len().min(BATCH_MAX);
+        self.waiting.drain(..count).collect()
+    }
+
+    /// Takes a batch back that the store could not record, ahead of newer ones.
+    pub(crate) fn put_back(&mut self, batch: Vec<Pending>) {
+        batch
+            .into_iter()
+            .rev()
+            .for_each(|pending| self.waiting.push_front(pending));
+    }
+}
+
+/// Says what happened to a settlement that the store answered.
+pub(crate) fn event(pending: &Pending, answer: Settled, worker: &WorkerId) -> JobEvent {
+    let (settlement, claimed) = (&pending.settlement, &pending.claimed);
+    match answer {
+        Settled::Stale => JobEvent::SettledStale {
+            id: settlement.id,
+            token: settlement.token,
+        },
+        Settled::Applied(state) => JobEvent::Settled {
+            id: settlement.id,
+            job_type: claimed.job_type.clone(),
+            queue: claimed.queue.clone(),
+            token: settlement.token,
+            worker: worker.clone(),
+            attempt: claimed.attempt,
+            max_attempts: claimed.max_attempts,
+            result: settlement.result,
+            state,
+            error: settlement.error.clone(),
+            idempotency_key: claimed.idempotency_key.clone(),
+            waited: claimed.waited(),
+            took: pending.took,
+        },
+    }
+}

@@ -9,7 +9,7 @@ use crate::job::{Attempt, JobId, JobRecord, JobState, JobType};
 
 /// Looking at jobs, calling them off, replaying them, and keeping history short.
 #[async_trait]
-pub trait Admin {
+pub trait Admin: Send + Sync {
     /// Returns a job in any state, or `None` if there is none of this id (any more).
     async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError>;
 

@@ -1,0 +1,141 @@
+//! Writes the function that a worker calls: decode, inject, call, and tell the runtime what came of it.
+//!
+//! The `?`s in it see only the runtime's own error, never the user's. The return type is asked for one
+//! trait at a time (what it splits into, then each part), because the compiler reports the deepest missing
+//! trait of a bound, which would be a stranger to the user.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::{local, output_type};
+use crate::model::{Arg, Field, Injected, Job};
+
+/// `fn __job_run`
+pub(crate) fn run(job: &Job) -> TokenStream {
+    let Job {
+        payload: payload_type,
+        function,
+        ..
+    } = job;
+    let (context, payload, call) = (local("cx"), local("payload"), local("call"));
+    let (value, error) = (local("value"), local("error"));
+    let injected: Vec<_> = (0..job.arguments.len())
+        .map(|i| local(&format!("injected_{i}")))
+        .collect();
+    let injections = job
+        .arguments
+        .iter()
+        .zip(&injected)
+        .filter_map(|(argument, name)| match argument {
+            Arg::Injected(Injected { ty, .. }) => {
+                Some(quote!(let #name = <#ty as __q::Inject>::inject(#context)?;))
+            }
+            Arg::Payload(_) => None,
+        });
+    let passed = job
+        .arguments
+        .iter()
+        .zip(&injected)
+        .map(|(argument, name)| match argument {
+            Arg::Injected(_) => quote!(#name),
+            Arg::Payload(Field {
+                ident,
+                is_str: true,
+                ..
+            }) => quote!(&#payload.#ident),
+            Arg::Payload(Field { ident, .. }) => quote!(#payload.#ident),
+        });
+    // A future that is not `Send` is reported here, at the function's name and nowhere else.
+    let here = Span::call_site().located_at(function.span());
+    let pinned = quote_spanned!(here=> __q::Box::pin(#function(#(#passed),*)));
+    let returned = Returned::new(output_type(job.output.as_ref()));
+    let split = returned.split(&call);
+    let output = if job.keys.cache.is_some() {
+        "RefreshedOutput"
+    } else {
+        "JobOutput"
+    };
+    let into_value = returned.method("Ok", output, "into_value");
+    let into_error = returned.method("Err", "IntoJobError", "into_job_error");
+    let (class, classify) = (local("class"), class(job, &returned));
+    quote! {
+        fn __job_run<'a>(#context: &'a __q::RunCx) -> __q::BoxFuture<'a, __q::RunResult> {
+            __q::Box::pin(async move {
+                let #payload: #payload_type = __q::decode(#context)?;
+                #(#injections)*
+                let #call: __q::BoxFuture<'_, _> = #pinned;
+                match #split {
+                    __q::Ok(#value) => #into_value(#value),
+                    __q::Err(#error) => {
+                        #classify
+                        __q::Err(#into_error(#error).classed(#class))
+                    }
+                }
+            })
+        }
+    }
+}
+
+/// The return type with tokens around it that make the compiler underline all of it, and nothing else.
+struct Returned {
+    ty: TokenStream,
+    first: Span,
+    last: Span,
+}
+
+impl Returned {
+    fn new(ty: TokenStream) -> Self {
+        let mut spans = ty.clone().into_iter().map(|token| token.span());
+        let first = spans.next().unwrap_or_else(Span::call_site);
+        let last = spans.last().unwrap_or(first);
+        Self { ty, first, last }
+    }
+
+    /// `<Ret as JobReturn>::which`
+    fn part(&self, which: &str) -> TokenStream {
+        let ty = &self.ty;
+        let open = quote_spanned!(self.first=> <);
+        let which = Ident::new(which, self.last);
+        let close = quote_spanned!(self.last=> >::#which);
+        quote!(#open #ty as __q::JobReturn #close)
+    }
+
+    /// `<Ret as JobReturn>::split(call.await)`
+    fn split(&self, call: &Ident) -> TokenStream {
+        let split = self.part("split");
+        let awaited = quote_spanned!(self.last=> (#call.await));
+        quote!(#split #awaited)
+    }
+
+    /// `<<Ret as JobReturn>::Ok as Trait>::method`
+    fn method(&self, which: &str, of: &str, method: &str) -> TokenStream {
+        let part = self.part(which);
+        let [of, method] = [of, method].map(|name| Ident::new(name, Span::call_site()));
+        quote!(<#part as __q::#of>::#method)
+    }
+}
+
+/// Binds the class of the error: by `retry_if`, by `Classify` if the error implements it, or none.
+fn class(job: &Job, returned: &Returned) -> TokenStream {
+    let (class, error) = (local("class"), local("error"));
+    match &job.retry_if {
+        Some(path) => {
+            let decide = local("retry_if");
+            let place = path
+                .segments
+                .first()
+                .map_or_else(Span::call_site, |first| first.ident.span());
+            let err = returned.part("Err");
+            let signature = quote_spanned!(Span::call_site().located_at(place)=> fn(&#err) -> bool);
+            quote! {
+                let #decide: #signature = #path;
+                let #class = __q::Some(if #decide(&#error) { __q::Class::Retry } else { __q::Class::Permanent });
+            }
+        }
+        // Method lookup prefers the impl that exists only for errors with `Classify`.
+        None => quote! {
+            use __q::{ByClassify as _, ByDefault as _};
+            let #class = (&__q::Probe(&#error)).class();
+        },
+    }
+}

@@ -1,0 +1,119 @@
+//! The table of options: what exists, what it takes, and how to write it.
+//!
+//! Error messages take their words from here, so that an option is described in one way everywhere.
+
+/// One row of the table of options.
+pub(crate) struct Spec {
+    pub(crate) name: &'static str,
+    /// What the value is, to complete "`retries` takes …".
+    pub(crate) takes: &'static str,
+    pub(crate) example: &'static str,
+    pub(crate) status: Status,
+}
+
+/// Whether an option works, and how often it may stand in one attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Once,
+    Repeatable,
+    Reserved,
+}
+
+/// Every option of `#[job(..)]`, in the order of the documentation.
+pub(crate) const OPTIONS: &[Spec] = &[
+    once("name", "a string", "name = \"mail.welcome\""),
+    Spec {
+        status: Status::Repeatable,
+        ..once("alias", "a string", "alias = \"mail.hello\"")
+    },
+    once("queue", "a string", "queue = \"mail\""),
+    once("retries", "a whole number", "retries = 5"),
+    once(
+        "backoff",
+        "a string",
+        "backoff = \"exponential(2s, max = 5m)\"",
+    ),
+    once("timeout", "a duration in a string", "timeout = \"60s\""),
+    once("deadline", "a duration in a string", "deadline = \"1h\""),
+    once("priority", "a whole number", "priority = 10"),
+    once("dedupe", "payload fields", "dedupe = \"user_id\""),
+    once("dedupe_until", "a string", "dedupe_until = \"started\""),
+    once("on_duplicate", "a string", "on_duplicate = \"replace\""),
+    once(
+        "idempotency",
+        "payload fields",
+        "idempotency = \"request_id\"",
+    ),
+    once(
+        "idempotency_for",
+        "a duration in a string",
+        "idempotency_for = \"24h\"",
+    ),
+    once(
+        "cache",
+        "payload fields",
+        "cache = \"product-{product_id}\"",
+    ),
+    once("version", "one payload field", "version = \"version\""),
+    once(
+        "retry_if",
+        "a path to a function",
+        "retry_if = is_temporary",
+    ),
+    once("schema", "a whole number", "schema = 2"),
+    once(
+        "payload",
+        "a name for the payload struct",
+        "payload = WelcomeMail",
+    ),
+    once("derive", "a list of derives", "derive(Clone, PartialEq)"),
+    once(
+        "crate",
+        "an absolute path",
+        "crate = ::my_facade::queue_runtime",
+    ),
+    reserved("upcast"),
+    reserved("refresh"),
+    reserved("invalidates"),
+    reserved("newest"),
+    reserved("serial"),
+    reserved("limit"),
+    reserved("rate"),
+    reserved("cron"),
+    reserved("tz"),
+    reserved("missed"),
+    reserved("overlap"),
+    reserved("state"),
+];
+
+const fn once(name: &'static str, takes: &'static str, example: &'static str) -> Spec {
+    Spec {
+        name,
+        takes,
+        example,
+        status: Status::Once,
+    }
+}
+
+const fn reserved(name: &'static str) -> Spec {
+    Spec {
+        name,
+        takes: "",
+        example: "",
+        status: Status::Reserved,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_option_is_listed_twice() {
+        let mut names: Vec<&str> = OPTIONS.iter().map(|spec| spec.name).collect();
+        names.sort_unstable();
+        let before = names.len();
+        names.dedup();
+        assert_eq!(names.len(), before);
+    }
+}

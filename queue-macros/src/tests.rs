@@ -1,0 +1,320 @@
+//! Tests of the whole macro without the compiler: tokens in, tokens and errors out.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::errors::Errors;
+use crate::parse::{Item, item, options};
+use crate::{expand_job, validate};
+
+/// The job whose expansion is measured: three payload and two injected arguments.
+const REFERENCE_ATTR: &str = r#"queue = "mail", retries = 5, timeout = "60s", dedupe = "user_id""#;
+const REFERENCE_FN: &str = r#"
+    /// Sends a welcome mail.
+    pub async fn send_welcome(
+        ctx: JobContext,
+        mailer: Data<Mailer>,
+        user_id: UserId,
+        email: &str,
+        locale: Option<String>,
+    ) -> Result<(), JobError> {
+        mailer.send(email, ctx.attempt()).await?;
+        Ok(())
+    }
+"#;
+
+fn tokens(text: &str) -> TokenStream {
+    text.parse().expect("the case is made of tokens")
+}
+
+/// The messages for one attribute on one function, in order.
+fn messages(attr: &str, function: &str) -> Vec<String> {
+    let mut errors = Errors::default();
+    let written = options(tokens(attr), &mut errors);
+    match item(tokens(function)) {
+        Item::Function(function) => validate::job(&written, &function, &mut errors),
+        _ => panic!("the case is a function: {function}"),
+    };
+    errors.messages()
+}
+
+/// Counts the lines of a plain layout: one line for each statement, field, and opened or closed brace.
+fn lines(tokens: TokenStream) -> usize {
+    let mut count = 0;
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => {
+                let inner = lines(group.stream());
+                let is_block = group.delimiter() == Delimiter::Brace && !group.stream().is_empty();
+                count += inner + if is_block { 2 } else { 0 };
+            }
+            TokenTree::Punct(punct) if matches!(punct.as_char(), ';' | ',' | '#') => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+#[test]
+fn the_reference_job_expands_to_at_most_180_lines_and_9_kilobytes() {
+    let expanded = expand_job(tokens(REFERENCE_ATTR), tokens(REFERENCE_FN));
+    // Printed tokens have a space around almost each, which no source has; without them the size is that
+    // of a formatted file without its indentation.
+    let bytes = expanded
+        .to_string()
+        .replace(" :: ", "::")
+        .replace(" . ", ".")
+        .len();
+    let lines = lines(expanded);
+    assert!(lines <= 180, "{lines} lines");
+    assert!(bytes <= 9 * 1024, "{bytes} bytes");
+}
+
+#[test]
+fn the_reference_job_has_no_mistakes() {
+    assert_eq!(messages(REFERENCE_ATTR, REFERENCE_FN), Vec::<String>::new());
+}
+
+#[test]
+fn each_mistake_in_an_option_is_one_error_that_shows_the_accepted_form() {
+    #[track_caller]
+    fn check(attr: &str, expected: &[&str]) {
+        let function = "async fn f(ctx: JobContext, user_id: u64, order: Order) {}";
+        assert_eq!(messages(attr, function), expected, "{attr}");
+    }
+    check(
+        "retrys = 5",
+        &["unknown `#[job]` option `retrys`; did you mean `retries`?"],
+    );
+    check(
+        "retries = 5, retries = 6",
+        &["option `retries` is given twice; keep one of them"],
+    );
+    check(
+        "retries",
+        &["option `retries` needs a value, as in `retries = 5`"],
+    );
+    check(
+        "retries =",
+        &["option `retries` needs a value, as in `retries = 5`"],
+    );
+    check(
+        "retries 5",
+        &["expected `=` after `retries`, as in `retries = 5`"],
+    );
+    check(
+        "retries(5)",
+        &["`retries` takes a whole number, as in `retries = 5`"],
+    );
+    check(
+        "retries = 5;",
+        &["`retries` takes a whole number, as in `retries = 5`"],
+    );
+    check(
+        "retries = \"5\"",
+        &["`retries` takes a whole number, as in `retries = 5`"],
+    );
+    check(
+        "retries = 5000",
+        &["`retries` must be from 0 to 1000; found 5000"],
+    );
+    check(
+        "retries = -1",
+        &["`retries` must be from 0 to 1000; found -1"],
+    );
+    check(
+        "retries = 99999999999999999999",
+        &["`retries` must be from 0 to 1000; found 99999999999999999999"],
+    );
+    check("priority = -100, schema = 1, retries = 0", &[]);
+    check(
+        "schema = 0",
+        &["`schema` must be from 1 to 1000000; found 0"],
+    );
+    check("timeout = \"none\"", &[]);
+    check(
+        "timeout = 60",
+        &["`timeout` takes a duration in a string, as in `timeout = \"60s\"`"],
+    );
+    check(
+        "timeout = \"0s\"",
+        &[
+            "`timeout`: a duration of zero makes no sense here; write `timeout = \"none\"` for no limit",
+        ],
+    );
+    check(
+        "deadline = \"4000d\"",
+        &["`deadline`: `4000d` is too long; the longest is `3653d`"],
+    );
+    check(
+        "dedupe(user_id), dedupe_until = \"2000d\"",
+        &["`dedupe_until`: `2000d` is too long; the longest is `366d`"],
+    );
+    check(
+        "serial = \"user_id\"",
+        &["`serial` is reserved for a later version"],
+    );
+    check(
+        "name = \"a\", alias = \"b\", alias = \"b\"",
+        &["the alias \"b\" is given twice; keep one of them"],
+    );
+    check(
+        "name = \"a\", alias = \"a\"",
+        &["the alias \"a\" is the job's own name; leave it out"],
+    );
+    check(
+        "derive = Clone",
+        &["`derive` takes a list of derives, as in `derive(Clone, PartialEq)`"],
+    );
+    check(
+        "crate = facade",
+        &["`crate` takes an absolute path, as in `crate = ::my_facade::queue_runtime`"],
+    );
+    check(
+        "dedupe = \"user_id, order.id\", dedupe_until = \"1h\", on_duplicate = \"rerun\"",
+        &[],
+    );
+    check("dedupe(user_id, order.id.0)", &[]);
+    check("dedupe = \"u-{user_id}\"", &[]);
+    check(
+        "dedupe = user_id",
+        &["`dedupe` takes payload fields, as in `dedupe = \"user_id\"`"],
+    );
+    check(
+        "dedupe_until = \"started\"",
+        &["`dedupe_until` needs `dedupe` beside it, as in `dedupe = \"user_id\"`"],
+    );
+    check(
+        "dedupe(user_id), on_duplicate = \"replce\"",
+        &[
+            "`on_duplicate`: unknown value \"replce\"; write \"keep\", \"replace\" or \"rerun\"; did you mean `replace`?",
+        ],
+    );
+    check(
+        "cache(user_id), version(user_id, order)",
+        &["`version` takes exactly one payload field, as in `version = \"version\"`"],
+    );
+    check(
+        "cache(user_id)",
+        &["`cache` needs `version` beside it, as in `version = \"version\"`"],
+    );
+    check(
+        "dedupe(ctx)",
+        &[
+            "`dedupe`: `ctx` is injected, so it is no payload field; payload fields are: `user_id`, `order`",
+        ],
+    );
+    check(
+        "dedupe = \"user_id, ordr.id\"",
+        &[
+            "`dedupe`: no payload field `ordr`; did you mean `order`?\n\"user_id, ordr.id\"\n          ^^^^",
+        ],
+    );
+    check(
+        "retries = a, queue = 5, name, nmae = \"n\"",
+        &[
+            "unknown `#[job]` option `nmae`; did you mean `name`?",
+            "`retries` takes a whole number, as in `retries = 5`",
+            "`queue` takes a string, as in `queue = \"mail\"`",
+            "option `name` needs a value, as in `name = \"mail.welcome\"`",
+        ],
+    );
+}
+
+#[test]
+fn each_mistake_in_the_function_is_one_error_that_shows_the_accepted_form() {
+    #[track_caller]
+    fn check(function: &str, expected: &str) {
+        assert_eq!(messages("", function), [expected], "{function}");
+    }
+    check(
+        "fn f() {}",
+        "a `#[job]` function is async; write `async fn`, and put blocking work into `tokio::task::spawn_blocking`",
+    );
+    check(
+        "async fn f<'a>(a: &'a str, b: Cow<'a, str>, c: &'a Conf) {}",
+        "a job has no lifetime parameters, since its payload is stored; take owned arguments, or `&str` without a lifetime",
+    );
+    check(
+        "async fn f(a: &Conf) {}",
+        "a payload is stored, so it cannot be borrowed as `&Conf`; write `Conf` (shared state is taken as `Data<Conf>`)",
+    );
+    check(
+        "async fn f(a: &[u8]) {}",
+        "a payload is stored, so it cannot be borrowed as `&[u8]`; write `Vec<u8>`",
+    );
+    check(
+        "async fn f(a: &mut String) {}",
+        "a payload is stored, so it cannot be borrowed as `&mut String`; write `String`",
+    );
+    check(
+        "async fn f(a: &'static str) {}",
+        "a payload is read back from the store, so it is never `'static`; write `&str`",
+    );
+    check(
+        "async fn f(a: Option<&str>) {}",
+        "a payload is stored, so its types own what they hold; `Option<&str>` borrows",
+    );
+    check(
+        "async fn f(a: impl Into<String>) {}",
+        "a job is stored and called later, so an argument has one concrete type, not `impl Into<String>`; write the type",
+    );
+    check(
+        "async fn f(ctx: &JobContext) {}",
+        "an injected argument is handed over by value; write `JobContext`",
+    );
+    check(
+        "async fn f((a, b): (u8, u8)) {}",
+        "an argument of a job is a plain name; take it apart in the body",
+    );
+    check(
+        "async fn f(_: u8) {}",
+        "a payload argument needs a name, under which it is stored; write `name: T`",
+    );
+    check(
+        "async fn f(#[arg(defualt)] a: u8) {}",
+        "unknown `#[arg]` option `defualt`; did you mean `default`?",
+    );
+    check(
+        "async fn f(#[arg(rename = 5)] a: u8) {}",
+        "`rename` takes a string, as in `rename = \"uid\"`",
+    );
+    check(
+        "async fn f(#[arg(alias = \"a\\\"b\")] a: u8) {}",
+        "`alias` holds `\\\"`; write a plain name, as in `alias = \"uid\"`",
+    );
+    check(
+        "async fn f(#[arg(rename = \"b\")] a: u8, b: u8) {}",
+        "`b` would be stored as \"b\", as `a` is; give it another name",
+    );
+    check(
+        "async fn f(#[arg(default)] ctx: JobContext) {}",
+        "`#[arg(..)]` has no effect on an injected argument, which is not stored; remove it",
+    );
+}
+
+#[test]
+fn a_wrong_option_leaves_the_items_in_place_and_a_wrong_signature_leaves_the_function() {
+    let wrong_option =
+        expand_job(tokens("retries = 5000"), tokens("async fn f(a: u8) {}")).to_string();
+    assert!(wrong_option.contains("struct FJob"), "{wrong_option}");
+    assert!(wrong_option.contains("submit"), "{wrong_option}");
+
+    let wrong_signature =
+        expand_job(TokenStream::new(), tokens("fn f(#[arg(default)] a: u8) {}")).to_string();
+    assert!(
+        !wrong_signature.contains("struct FJob"),
+        "{wrong_signature}"
+    );
+    assert!(
+        wrong_signature.starts_with("fn f (a : u8) { }"),
+        "{wrong_signature}"
+    );
+}
+
+#[test]
+fn a_half_typed_body_is_passed_on_unread() {
+    let expanded =
+        expand_job(TokenStream::new(), tokens("async fn f(a: u8) { a. let }")).to_string();
+    assert!(expanded.contains("{ a . let }"), "{expanded}");
+    assert!(!expanded.contains("compile_error"), "{expanded}");
+}

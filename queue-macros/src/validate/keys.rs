@@ -1,0 +1,277 @@
+//! Judges the keys: every name in them must be a payload field.
+//!
+//! Only the first name of `order.id` is looked up here; what `order` holds is the compiler's to check. The
+//! compiler cannot underline part of a string for us, so a mistake inside one is drawn into the message.
+
+use std::ops::Range;
+
+use proc_macro2::{Ident, Span};
+use syn::ext::IdentExt;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::{Expr, Index, LitStr, Member, Token};
+
+use super::chosen::{Chosen, Value};
+use super::signature::Signature;
+use super::values;
+use crate::errors::Errors;
+use crate::model::{Arg, Key, KeyPath, Keys};
+use crate::parse::Form;
+use crate::parse::key::{KeyText, PathText, key};
+use crate::suggest;
+
+/// Reads the four keys. `cache` and `version` are both `Some` or both `None`.
+pub(crate) fn keys(chosen: &Chosen<'_>, signature: &Signature, errors: &mut Errors) -> Keys {
+    let scope = Scope {
+        arguments: &signature.arguments,
+        complete: signature.usable,
+    };
+    let mut read = |name| {
+        chosen
+            .value(name)
+            .and_then(|value| scope.key(value, errors))
+    };
+    let (dedupe, idempotency, cache) = (read("dedupe"), read("idempotency"), read("cache"));
+    let version = chosen
+        .value("version")
+        .and_then(|value| scope.version(value, errors));
+    chosen.demand("cache", "version", errors);
+    chosen.demand("version", "cache", errors);
+    let (cache, version) = cache.zip(version).unzip();
+    Keys {
+        dedupe,
+        idempotency,
+        cache,
+        version,
+    }
+}
+
+/// The names a key may use.
+struct Scope<'a> {
+    arguments: &'a [Arg],
+    /// False if some argument is broken: then a missing name proves nothing.
+    complete: bool,
+}
+
+impl Scope<'_> {
+    fn key(&self, value: Value<'_>, errors: &mut Errors) -> Option<Key> {
+        if let Form::List(_) = value.written.form {
+            return self.token_list(value, errors).map(Key::List);
+        }
+        let literal = values::text(value, errors)?;
+        let text = literal.value();
+        let read = match key(&text) {
+            Ok(read) => read,
+            Err(fault) => return drawn(value, &literal, fault.place, &fault.message, errors),
+        };
+        match read {
+            KeyText::List(paths) => {
+                let paths: Vec<_> = paths
+                    .iter()
+                    .map(|path| self.text_path(value, &literal, path, errors))
+                    .collect();
+                paths.into_iter().collect::<Option<Vec<_>>>().map(Key::List)
+            }
+            KeyText::Template(holes) => {
+                let mut fields: Vec<Ident> = Vec::new();
+                let mut known = true;
+                for hole in holes {
+                    match self.field(&hole.name) {
+                        Ok(field) if fields.contains(field) => {}
+                        Ok(field) => fields.push(field.clone()),
+                        Err(message) => {
+                            known = false;
+                            let _: Option<Key> =
+                                self.missing(value, &literal, hole.place, &message, errors);
+                        }
+                    }
+                }
+                known.then_some(Key::Template(literal, fields))
+            }
+        }
+    }
+
+    fn version(&self, value: Value<'_>, errors: &mut Errors) -> Option<KeyPath> {
+        let before = errors.count();
+        let one = match self.key(value, errors) {
+            Some(Key::List(mut paths)) if paths.len() == 1 => paths.pop(),
+            _ => None,
+        };
+        if one.is_none() && errors.count() == before && self.complete {
+            let message =
+                "`version` takes exactly one payload field, as in `version = \"version\"`";
+            errors.at(value.written.blame(), message);
+        }
+        one
+    }
+
+    fn text_path(
+        &self,
+        value: Value<'_>,
+        literal: &LitStr,
+        path: &PathText,
+        errors: &mut Errors,
+    ) -> Option<KeyPath> {
+        let (first, rest) = path.segments.split_first()?;
+        let field = match self.field(first) {
+            Ok(field) => field,
+            Err(message) => {
+                return self.missing(value, literal, path.place.clone(), &message, errors);
+            }
+        };
+        // The literal's place without its origin: else the compiler proposes edits inside the string.
+        let span = Span::call_site().located_at(literal.span());
+        let rest = rest.iter().map(|segment| match segment.parse::<u32>() {
+            Ok(index) => Member::Unnamed(Index { index, span }),
+            Err(_) => Member::Named(any_ident(segment, span)),
+        });
+        Some(KeyPath {
+            field: field.clone(),
+            rest: rest.collect(),
+            span,
+        })
+    }
+
+    fn token_list(&self, value: Value<'_>, errors: &mut Errors) -> Option<Vec<KeyPath>> {
+        let Form::List(tokens) = &value.written.form else {
+            return None;
+        };
+        let parser = Punctuated::<Expr, Token![,]>::parse_terminated;
+        let list = match parser.parse2(tokens.clone()) {
+            Ok(list) if !list.is_empty() => list,
+            _ => return key_form(value, errors),
+        };
+        let paths: Vec<_> = list
+            .iter()
+            .map(|expr| self.token_path(value, expr, errors))
+            .collect();
+        paths.into_iter().collect()
+    }
+
+    fn token_path(&self, value: Value<'_>, expr: &Expr, errors: &mut Errors) -> Option<KeyPath> {
+        let Some((first, rest)) = taken_apart(expr) else {
+            let name = value.spec.name;
+            errors.at(
+                expr,
+                format!("`{name}` takes fields, as in `{name}(user_id, order.id)`"),
+            );
+            return None;
+        };
+        match self.field(&first.unraw().to_string()) {
+            Ok(field) => Some(KeyPath {
+                field: field.clone(),
+                rest,
+                span: Span::call_site().located_at(first.span()),
+            }),
+            Err(message) if self.complete => {
+                errors.at(&first, format!("`{}`: {message}", value.spec.name));
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// The payload field called `name`, or why there is none.
+    fn field(&self, name: &str) -> Result<&Ident, String> {
+        let fields = || {
+            self.arguments.iter().filter_map(|argument| match argument {
+                Arg::Payload(field) => Some(&field.ident),
+                Arg::Injected(_) => None,
+            })
+        };
+        if let Some(found) = fields().find(|field| field.unraw() == name) {
+            return Ok(found);
+        }
+        let names: Vec<String> = fields().map(|field| field.unraw().to_string()).collect();
+        let names = || names.iter().map(String::as_str);
+        let known = match suggest::list(names()) {
+            list if list.is_empty() => "this job has none".to_owned(),
+            list => format!("payload fields are: {list}"),
+        };
+        let is_injected = self
+            .arguments
+            .iter()
+            .any(|argument| matches!(argument, Arg::Injected(injected) if injected.name == name));
+        if is_injected {
+            return Err(format!(
+                "`{name}` is injected, so it is no payload field; {known}"
+            ));
+        }
+        let hint = suggest::hint(name, names());
+        let hint = if hint.is_empty() {
+            format!("; {known}")
+        } else {
+            hint
+        };
+        Err(format!("no payload field `{name}`{hint}"))
+    }
+
+    fn missing<T>(
+        &self,
+        value: Value<'_>,
+        literal: &LitStr,
+        place: Range<usize>,
+        message: &str,
+        errors: &mut Errors,
+    ) -> Option<T> {
+        if !self.complete {
+            return None;
+        }
+        drawn(value, literal, place, message, errors)
+    }
+}
+
+fn key_form<T>(value: Value<'_>, errors: &mut Errors) -> Option<T> {
+    let name = value.spec.name;
+    errors.at(
+        value.written.blame(),
+        format!("`{name}` takes fields, as in `{name}(user_id, order.id)`"),
+    );
+    None
+}
+
+/// `order.id` as `order` and `[id]`.
+fn taken_apart(expr: &Expr) -> Option<(Ident, Vec<Member>)> {
+    match expr {
+        Expr::Group(group) => taken_apart(&group.expr),
+        Expr::Path(path) => Some((path.path.get_ident()?.clone(), Vec::new())),
+        Expr::Field(access) => {
+            let (first, mut rest) = taken_apart(&access.base)?;
+            rest.push(access.member.clone());
+            Some((first, rest))
+        }
+        _ => None,
+    }
+}
+
+fn any_ident(name: &str, span: Span) -> Ident {
+    match syn::parse_str::<Ident>(name) {
+        Ok(_) => Ident::new(name, span),
+        Err(_) => Ident::new_raw(name, span),
+    }
+}
+
+/// Adds an error at the whole literal, with a caret under the part at fault.
+fn drawn<T>(
+    value: Value<'_>,
+    literal: &LitStr,
+    place: Range<usize>,
+    message: &str,
+    errors: &mut Errors,
+) -> Option<T> {
+    let text = literal.value();
+    let shown = |part: &str| part.escape_debug().to_string();
+    let before = shown(&text[..place.start]).chars().count();
+    let width = shown(&text[place]).chars().count().max(1);
+    let name = value.spec.name;
+    errors.at(
+        literal,
+        format!(
+            "`{name}`: {message}\n\"{}\"\n{}{}",
+            shown(&text),
+            " ".repeat(before + 1),
+            "^".repeat(width),
+        ),
+    );
+    None
+}

@@ -1,0 +1,229 @@
+//! The handle that producers and workers share.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+
+use crate::backend::Backend;
+use crate::cache::Cache;
+use crate::error::{JobActionError, OpenError, StoreError};
+use crate::handler::Job;
+use crate::job::{Attempt, JobEvent, JobId, JobRecord, JobState};
+use crate::pipeline::enqueue::{Enqueue, EnqueueAll, EnqueueTarget};
+use crate::seam::Seam;
+#[cfg(feature = "sqlite")]
+use crate::seam::SystemSeam;
+#[cfg(feature = "sqlite")]
+use crate::store::sqlite::{SqliteOptions, SqliteStore};
+use crate::store::{Cancelling, Counts, Replaying, Store};
+
+/// The environment variables that name the store, the first that is set.
+const URL_VARIABLES: [&str; 2] = ["QUEUE_URL", "DATABASE_URL"];
+
+/// An opened queue: enqueues jobs, answers questions about them, and is what a worker runs on.
+///
+/// Cheap to clone; clones share connections, events and the in-process cache.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    backend: Arc<Backend>,
+}
+
+impl Queue {
+    /// Opens the store that an address names, and creates or upgrades its tables.
+    ///
+    /// `sqlite://jobs.db` (relative) or `sqlite:///var/lib/app/jobs.db` (absolute) is a file,
+    /// made if it is missing; `memory:` lives and dies with the process.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the address names no store, or the store cannot be opened.
+    pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
+        let url = url.as_ref();
+        if url == "memory:" || url == "memory://" {
+            return Ok(Self::in_memory());
+        }
+        Self::open_file(url).await
+    }
+
+    #[cfg(feature = "sqlite")]
+    async fn open_file(url: &str) -> Result<Self, OpenError> {
+        Self::open_sqlite(SqliteOptions::new(url)?).await
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    async fn open_file(url: &str) -> Result<Self, OpenError> {
+        Err(OpenError::InvalidUrl {
+            url: crate::job::shorten(url),
+            rule: "only `memory:` is compiled in; enable the feature `sqlite`".to_owned(),
+        })
+    }
+
+    /// Opens an SQLite file with options of its own.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the file cannot be opened.
+    #[cfg(feature = "sqlite")]
+    pub async fn open_sqlite(options: SqliteOptions) -> Result<Self, OpenError> {
+        let seam: Arc<dyn Seam> = Arc::new(SystemSeam::new());
+        let store = SqliteStore::open(options.seam(Arc::clone(&seam))).await?;
+        Ok(Self {
+            backend: Backend::on_sqlite(Arc::new(store), seam),
+        })
+    }
+
+    /// Opens the queue in the database of an sqlx pool, with connections of its own.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the database cannot be opened.
+    #[cfg(feature = "sqlite")]
+    pub async fn from_pool(pool: &sqlx::SqlitePool) -> Result<Self, OpenError> {
+        Self::open_sqlite(SqliteOptions::from_pool(pool)).await
+    }
+
+    /// Opens the store that the environment names in `QUEUE_URL`, or else in `DATABASE_URL`.
+    ///
+    /// # Errors
+    /// [`OpenError`] if neither is set, or as [`open`](Self::open).
+    pub async fn from_env() -> Result<Self, OpenError> {
+        for name in URL_VARIABLES {
+            match std::env::var(name) {
+                Ok(url) => return Self::open(url).await,
+                Err(std::env::VarError::NotPresent) => {}
+                Err(std::env::VarError::NotUnicode(_)) => {
+                    let rule = "its value is not valid UTF-8 (the value is not shown)".to_owned();
+                    return Err(OpenError::Environment { name, rule });
+                }
+            }
+        }
+        let rule = "not set; write an address such as `sqlite://jobs.db`".to_owned();
+        Err(OpenError::Environment {
+            name: URL_VARIABLES[0],
+            rule,
+        })
+    }
+
+    /// Makes a queue in memory that lives and dies with the process.
+    pub fn in_memory() -> Self {
+        Self {
+            backend: Backend::in_memory(),
+        }
+    }
+
+    /// Makes a queue on a store and a seam of the caller's, as tests do.
+    pub fn on_store(store: Arc<dyn Store>, seam: Arc<dyn Seam>) -> Self {
+        Self {
+            backend: Backend::new(store, seam),
+        }
+    }
+
+    /// Enqueues one job; options are added to what this returns, then it is awaited.
+    pub fn enqueue<J: Job>(&self, job: J) -> Enqueue<'_, J> {
+        Enqueue::new(self, job)
+    }
+
+    /// Enqueues up to 10,000 jobs at once: all are stored or none, and each is answered in
+    /// order. The inner result differs from `Ok` only for a conflict of an idempotency key.
+    pub fn enqueue_all<J: Job>(&self, jobs: impl IntoIterator<Item = J>) -> EnqueueAll<'_, J> {
+        EnqueueAll::new(&self.backend, jobs.into_iter().collect())
+    }
+
+    /// Returns a job in any state; `None` if there is none of this id, or not any more.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
+        self.store().job(id).await
+    }
+
+    /// Returns a job's attempts, oldest first.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
+        self.store().attempts(id).await
+    }
+
+    /// Calls a job off and returns its state: `Cancelled` if it was waiting, `Processing` if it
+    /// runs and its worker will be told at the next heartbeat.
+    ///
+    /// # Errors
+    /// [`JobActionError::NotFound`] or [`JobActionError::AlreadyFinal`]; nothing was changed.
+    pub async fn cancel(&self, id: JobId) -> Result<JobState, JobActionError> {
+        match self.store().cancel(id).await? {
+            Cancelling::Cancelled => Ok(JobState::Cancelled),
+            Cancelling::Requested => Ok(JobState::Processing),
+            Cancelling::AlreadyFinal(state) => Err(JobActionError::AlreadyFinal { id, state }),
+            Cancelling::NotFound => Err(JobActionError::NotFound(id)),
+        }
+    }
+
+    /// Makes a dead letter or a cancelled job run again: due now, its counters at zero, its id
+    /// kept.
+    ///
+    /// # Errors
+    /// [`JobActionError::Duplicate`] if a live job holds its dedupe key, `NotReplayable`,
+    /// `NotFound`; nothing was changed.
+    pub async fn replay(&self, id: JobId) -> Result<(), JobActionError> {
+        match self.store().replay(id, false).await? {
+            Replaying::Replayed => Ok(()),
+            Replaying::Duplicate(live) => Err(JobActionError::Duplicate { id, live }),
+            Replaying::NotReplayable(state) => Err(JobActionError::NotReplayable { id, state }),
+            Replaying::NotFound => Err(JobActionError::NotFound(id)),
+        }
+    }
+
+    /// Counts the jobs in each state, in one snapshot.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn counts(&self) -> Result<Counts, StoreError> {
+        self.store().counts().await
+    }
+
+    /// Begins an immediate transaction in the queue's SQLite file, for enqueueing with `in_tx`
+    /// beside the application's own writes. Holds the file's one write lock until it ends.
+    ///
+    /// # Errors
+    /// [`StoreError`] of kind `Unsupported` on another store, `Unavailable` while the file is
+    /// locked.
+    #[cfg(feature = "sqlite")]
+    pub async fn begin(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
+        match self.backend.sqlite() {
+            Some(store) => store.begin().await,
+            None => Err(StoreError::new(
+                crate::error::StoreErrorKind::Unsupported,
+                "begin",
+                "only a queue on SQLite has SQLite transactions",
+            )),
+        }
+    }
+
+    /// Returns the in-process cache that refresh jobs of this queue publish to.
+    pub fn cache(&self) -> &Cache {
+        self.backend.cache()
+    }
+
+    /// Listens to what happens to jobs in this process, from now on.
+    pub fn events(&self) -> broadcast::Receiver<JobEvent> {
+        self.backend.events().listen()
+    }
+
+    /// Returns the store, for operators' tools and tests.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        self.backend.store()
+    }
+
+    /// Finishes what was accepted and closes the connections; later calls fail as unavailable.
+    pub async fn close(&self) {
+        self.store().close().await;
+    }
+
+    pub(crate) fn backend(&self) -> &Arc<Backend> {
+        &self.backend
+    }
+}
+
+impl<'q> EnqueueTarget<'q> for &'q Queue {
+    fn backend(self) -> &'q Backend {
+        &self.backend
+    }
+}

@@ -1,0 +1,72 @@
+//! Takes jobs whose lease ran out from their workers, by the same rule as any settlement.
+//!
+//! The store applies it only where the token still matches and the lease has still run out, so a
+//! lease that was renewed a moment ago is left alone and two rescuers take a job once.
+
+use crate::error::StoreError;
+use crate::handler::JobDef;
+use crate::job::{JobEvent, JobRecord, JobType, Outcome, Settled};
+use crate::rules::transition::{self, RetryPolicy, Standing};
+use crate::seam::Seam;
+use crate::store::Store;
+
+/// The most jobs that one statement takes; more follow at once.
+const BATCH_MAX: usize = 100;
+
+/// Rescues every job whose lease has run out, and returns how many were taken.
+///
+/// # Errors
+/// The store's; what was rescued before stays rescued.
+pub(crate) async fn rescue(
+    store: &dyn Store,
+    limits: RetryPolicy,
+    find: &(dyn Fn(&JobType) -> Option<&'static JobDef> + Sync),
+    seam: &dyn Seam,
+    report: &(dyn Fn(JobEvent) + Sync),
+) -> Result<usize, StoreError> {
+    let mut rescued = 0;
+    loop {
+        let expired = store.expired(BATCH_MAX).await?;
+        let now = store.now().await?;
+        let decided: Vec<_> = expired
+            .iter()
+            .filter_map(|job| {
+                let backoff = find(&job.job_type).map_or(limits.backoff, |def| def.backoff);
+                let policy = RetryPolicy { backoff, ..limits };
+                let standing = Standing::of_record(job)?;
+                let change =
+                    transition::settle(&standing, &Outcome::Lost, &policy, now, seam.random());
+                Some((job, change))
+            })
+            .collect();
+        if decided.is_empty() {
+            return Ok(rescued);
+        }
+        let settlements: Vec<_> = decided.iter().map(|(_, change)| change.clone()).collect();
+        let answers = store.settle(&settlements).await?;
+        let before = rescued;
+        for ((job, _), answer) in decided.iter().zip(answers) {
+            if let Some(event) = event(job, answer) {
+                report(event);
+                rescued += 1;
+            }
+        }
+        // Somebody else takes the same jobs, or renews them: let them.
+        if rescued == before || expired.len() < BATCH_MAX {
+            return Ok(rescued);
+        }
+    }
+}
+
+fn event(job: &JobRecord, answer: Settled) -> Option<JobEvent> {
+    let Settled::Applied(state) = answer else {
+        return None;
+    };
+    Some(JobEvent::Rescued {
+        id: job.id,
+        job_type: job.job_type.clone(),
+        token: job.lock_token?,
+        worker: job.locked_by.clone()?,
+        state,
+    })
+}

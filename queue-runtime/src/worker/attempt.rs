@@ -1,0 +1,116 @@
+//! One attempt on a task of its own: ticket, handler, publish, hooks.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+
+use super::Shared;
+use crate::cache::{Prepared, Published, Ticket};
+use crate::handler::{AttemptStop, JobContext, JobDef, RunCx, StopReason};
+use crate::job::{Claimed, Outcome};
+use crate::pipeline::dispatch::{self, Ran, panic_message};
+
+/// How often a refresh starts again because the cache lost its key meanwhile.
+const RESTARTS_MAX: u32 = 2;
+
+/// How soon a refresh that read old data is tried again.
+const LAG_PAUSE: Duration = Duration::from_secs(1);
+
+/// An attempt that is over.
+pub(super) struct Finished {
+    pub(super) claimed: Claimed,
+    pub(super) ran: Ran,
+    pub(super) took: Duration,
+}
+
+/// Runs an attempt and sends what it came to; always sends, so that its slot is freed.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    def: &'static JobDef,
+    claimed: Claimed,
+    stop: Arc<AttemptStop>,
+    done: mpsc::UnboundedSender<Finished>,
+) {
+    let started = shared.backend.seam().elapsed();
+    let shared_claim = Arc::new(claimed);
+    let context = JobContext::new(
+        Arc::clone(&shared.backend),
+        Arc::clone(&shared_claim),
+        Arc::clone(&stop),
+    );
+    let cx = RunCx::new(context, Arc::clone(&shared.data));
+    let attempt = AssertUnwindSafe(street(&shared, def, &cx, &stop)).catch_unwind();
+    let ran = attempt.await.unwrap_or_else(|panic| {
+        Ran::Ended(Outcome::Panicked {
+            error: panic_message(panic.as_ref()),
+        })
+    });
+    // Whatever the handler started beside its future learns that the attempt is over.
+    stop.stop(StopReason::Ended);
+    let took = shared.backend.seam().elapsed().saturating_sub(started);
+    match &ran {
+        Ran::Success(_) => shared
+            .hooks
+            .after_attempt(cx.context(), Some(&Outcome::Success), took),
+        Ran::Ended(outcome) => shared
+            .hooks
+            .after_attempt(cx.context(), Some(outcome), took),
+        Ran::Abandoned => shared.hooks.after_attempt(cx.context(), None, took),
+    }
+    drop(cx);
+    let claimed = Arc::unwrap_or_clone(shared_claim);
+    // The loop is gone only if the worker is, and then nobody is left to tell.
+    let _ = done.send(Finished { claimed, ran, took });
+}
+
+/// Ticket, handler, publish; starts again if the cache lost the key in between.
+async fn street(shared: &Shared, def: &JobDef, cx: &RunCx, stop: &AttemptStop) -> Ran {
+    shared.hooks.before_attempt(cx.context());
+    let mut restarts = 0;
+    loop {
+        let ticket = match ticket(shared, def, cx.context()).await {
+            Ok(ticket) => ticket,
+            Err(outcome) => return Ran::Ended(outcome),
+        };
+        let ran = dispatch::run(def, cx, stop, shared.backend.seam().as_ref()).await;
+        let (Ran::Success(value), Some(ticket)) = (&ran, &ticket) else {
+            return ran;
+        };
+        let Some(found) = &value.refreshed else {
+            return ran;
+        };
+        match shared.backend.cache().publish(ticket, found) {
+            Published::Done => return ran,
+            Published::LagsBehind => return Ran::Ended(Outcome::Snooze { delay: LAG_PAUSE }),
+            Published::LostIncarnation if restarts < RESTARTS_MAX => restarts += 1,
+            // The work is done; only this cache misses it, and the next reader will ask again.
+            Published::LostIncarnation => return ran,
+        }
+    }
+}
+
+async fn ticket(
+    shared: &Shared,
+    def: &JobDef,
+    context: &JobContext,
+) -> Result<Option<Ticket>, Outcome> {
+    let Some(wanted) = context
+        .claimed()
+        .cache
+        .as_ref()
+        .filter(|_| def.refreshes_cache)
+    else {
+        return Ok(None);
+    };
+    let store = shared.backend.store();
+    match shared.backend.cache().prepare(store.as_ref(), wanted).await {
+        Ok(Prepared::Run(ticket)) => Ok(Some(ticket)),
+        Ok(Prepared::Superseded { newest }) => Err(Outcome::Superseded { newest }),
+        Err(error) => Err(Outcome::Retry {
+            error: error.to_string(),
+        }),
+    }
+}

@@ -1,0 +1,294 @@
+//! Configures a worker and checks everything about it before it starts.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Worker;
+use super::hooks::{HookList, Hooks};
+use crate::error::{BuildError, WorkerError};
+use crate::handler::{Data, DataMap, Job, JobDef};
+use crate::job::{QueueName, WorkerId};
+use crate::pipeline::declare::Registry;
+use crate::queue::Queue;
+use crate::rules::lease::LeaseTimes;
+use crate::rules::transition::RetryPolicy;
+use crate::store::Retention;
+
+/// The most attempts that one worker runs at once.
+const CONCURRENCY_MAX: usize = 100_000;
+
+/// The numbers of a worker.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    pub(super) concurrency: usize,
+    pub(super) times: LeaseTimes,
+    pub(super) poll: Duration,
+    pub(super) rescue_every: Duration,
+    pub(super) prune_every: Duration,
+    pub(super) grace: Duration,
+    pub(super) limits: RetryPolicy,
+    pub(super) retention: Retention,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            concurrency: 50,
+            times: LeaseTimes::default(),
+            poll: Duration::from_secs(1),
+            rescue_every: Duration::from_secs(15),
+            prune_every: Duration::from_mins(10),
+            grace: Duration::from_secs(30),
+            limits: RetryPolicy::default(),
+            retention: Retention::default(),
+        }
+    }
+}
+
+/// Collects the parts of a [`Worker`]; see [`Worker::builder`].
+#[derive(Debug)]
+#[must_use = "a worker does nothing until it runs"]
+pub struct WorkerBuilder {
+    queue: Queue,
+    name: String,
+    queues: Vec<String>,
+    listed: Vec<&'static JobDef>,
+    required: Vec<&'static JobDef>,
+    data: DataMap,
+    hooks: HookList,
+    config: Config,
+}
+
+impl WorkerBuilder {
+    pub(super) fn new(queue: &Queue) -> Self {
+        Self {
+            queue: queue.clone(),
+            name: "worker".to_owned(),
+            queues: Vec::new(),
+            listed: Vec::new(),
+            required: Vec::new(),
+            data: DataMap::default(),
+            hooks: HookList::default(),
+            config: Config::default(),
+        }
+    }
+
+    /// Gives the handlers a value that they take as `Data<T>`. A `Data<T>` or `Arc<T>` that is
+    /// shared with other parts of the program goes through [`shared`](Self::shared).
+    pub fn data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.data.insert(Data::new(value));
+        self
+    }
+
+    /// Gives the handlers a value that other parts of the program share.
+    pub fn shared<T: Send + Sync + 'static>(mut self, value: impl Into<Data<T>>) -> Self {
+        self.data.insert(value.into());
+        self
+    }
+
+    /// Serves these queues, taking turns. Without this: every queue that a registered job names.
+    pub fn queues<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.queues = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Runs at most this many attempts at once; 1 to 100,000, 50 unless said otherwise.
+    pub fn concurrency(mut self, attempts: usize) -> Self {
+        self.config.concurrency = attempts;
+        self
+    }
+
+    /// Lists a job explicitly. Once one is listed, only listed jobs are run; without a list,
+    /// every job that is linked into the program is found.
+    pub fn job<J: Job>(mut self) -> Self {
+        self.listed.push(J::DEF);
+        self
+    }
+
+    /// Makes sure that a job is among those that were found; naming it also links its crate.
+    pub fn require<J: Job>(mut self) -> Self {
+        self.required.push(J::DEF);
+        self
+    }
+
+    /// Names the worker in logs and history; a boot id is added, so names need not differ.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How long a claim lasts without renewal (elsewhere called visibility timeout): how long a
+    /// crashed worker's jobs stay hidden. At least three heartbeats; 60 s unless said otherwise.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.config.times.lease = lease;
+        self
+    }
+
+    /// How often leases are renewed; 15 s unless said otherwise.
+    pub fn heartbeat(mut self, every: Duration) -> Self {
+        self.config.times.heartbeat = every;
+        self
+    }
+
+    /// How long an idle worker waits at most before it looks for work; 1 s unless said
+    /// otherwise. Within one process new work is signalled and not waited for.
+    pub fn poll(mut self, at_most: Duration) -> Self {
+        self.config.poll = at_most;
+        self
+    }
+
+    /// How often jobs of dead workers are looked for; 15 s unless said otherwise.
+    pub fn rescue_every(mut self, interval: Duration) -> Self {
+        self.config.rescue_every = interval;
+        self
+    }
+
+    /// How long running attempts may go on after a shutdown was asked for, in all; 30 s unless
+    /// said otherwise. What is left is stopped and handed back, which costs no attempt.
+    pub fn grace(mut self, budget: Duration) -> Self {
+        self.config.grace = budget;
+        self
+    }
+
+    /// Makes a job a dead letter once it took its worker down this often in a row; 3 unless
+    /// said otherwise.
+    pub fn crashes_max(mut self, crashes: u32) -> Self {
+        self.config.limits.crashes_max = crashes;
+        self
+    }
+
+    /// How long final jobs are kept.
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.config.retention = retention;
+        self
+    }
+
+    /// Adds code that runs around attempts.
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks.add(Arc::new(hooks));
+        self
+    }
+
+    /// Checks everything and makes the worker.
+    ///
+    /// # Errors
+    /// [`BuildError`] with every fault at once: no or doubled jobs, missing state, numbers that
+    /// do not fit one another.
+    pub fn build(self) -> Result<Worker, BuildError> {
+        let mut faults = self.number_faults();
+        let registry = self.registry().unwrap_or_else(|found| {
+            faults.extend(found);
+            Registry::default()
+        });
+        let queues = self.served(&registry, &mut faults);
+        faults.extend(registry.missing_data(&self.data, &queues));
+        let boot = self.queue.backend().seam().random();
+        let id = WorkerId::new(format!("{}@{boot:016x}", self.name)).map_err(|e| e.to_string());
+        match id {
+            Ok(id) if faults.is_empty() => {
+                tracing::info!(
+                    worker_id = %id, jobs = registry.describe(), queues = ?queues,
+                    concurrency = self.config.concurrency, "worker built"
+                );
+                let Self {
+                    queue,
+                    data,
+                    hooks,
+                    config,
+                    ..
+                } = self;
+                Ok(Worker::new(
+                    queue, id, queues, registry, data, hooks, config,
+                ))
+            }
+            Ok(_) => Err(BuildError { faults }),
+            Err(fault) => {
+                faults.push(fault);
+                Err(BuildError { faults })
+            }
+        }
+    }
+
+    /// Builds the worker and runs it until `shutdown` is ready; see [`Worker::run_until`].
+    ///
+    /// # Errors
+    /// As [`build`](Self::build) and [`Worker::run_until`].
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<(), WorkerError> {
+        self.build()?.run_until(shutdown).await
+    }
+
+    fn registry(&self) -> Result<Registry, Vec<String>> {
+        let registry = match self.listed.as_slice() {
+            [] => Registry::discover()?,
+            listed => Registry::of(listed.iter().copied())?,
+        };
+        let missing: Vec<_> = self
+            .required
+            .iter()
+            .filter(|def| !registry.defs().any(|found| std::ptr::eq(found, **def)))
+            .map(|def| {
+                format!(
+                    "job `{}` ({}) is required but not registered",
+                    def.name, def.source
+                )
+            })
+            .collect();
+        if missing.is_empty() {
+            Ok(registry)
+        } else {
+            Err(missing)
+        }
+    }
+
+    fn served(&self, registry: &Registry, faults: &mut Vec<String>) -> Vec<QueueName> {
+        let declared = || registry.defs().map(|def| def.queue.to_owned()).collect();
+        let names: Vec<String> = if self.queues.is_empty() {
+            declared()
+        } else {
+            self.queues.clone()
+        };
+        let mut queues = Vec::new();
+        for name in names {
+            match QueueName::new(&name) {
+                Ok(queue) if !queues.contains(&queue) => queues.push(queue),
+                Ok(_) => {}
+                Err(error) => faults.push(error.to_string()),
+            }
+        }
+        queues
+    }
+
+    fn number_faults(&self) -> Vec<String> {
+        let Config {
+            concurrency,
+            times,
+            poll,
+            rescue_every,
+            grace,
+            limits,
+            ..
+        } = &self.config;
+        let mut faults = times.faults();
+        if !(1..=CONCURRENCY_MAX).contains(concurrency) {
+            faults.push(format!(
+                "concurrency {concurrency}: must be from 1 to {CONCURRENCY_MAX}"
+            ));
+        }
+        let (short, long) = (Duration::from_millis(1), Duration::from_hours(1));
+        for (what, span) in [("poll", poll), ("rescue_every", rescue_every)] {
+            if *span < short || *span > long {
+                faults.push(format!(
+                    "{what} {span:?}: must be from {short:?} to {long:?}"
+                ));
+            }
+        }
+        if *grace > long {
+            faults.push(format!("grace {grace:?}: must be at most {long:?}"));
+        }
+        if limits.crashes_max == 0 {
+            faults.push("crashes_max 0: must be at least 1".to_owned());
+        }
+        faults
+    }
+}

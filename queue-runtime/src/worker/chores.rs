@@ -1,0 +1,123 @@
+//! The loops beside the street: rescue and retention. Each survives a store that is down.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::Shared;
+use crate::error::{StoreError, WorkerError};
+use crate::job::Backoff;
+use crate::pipeline::dispatch::panic_message;
+use crate::rules::backoff;
+use crate::upkeep::{prune, rescue};
+
+/// Stops the loops when it is dropped.
+pub(super) struct Running(Vec<AbortHandle>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// Starts both loops. A fault that waiting cannot cure is sent to `failed`.
+pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerError>) -> Running {
+    let rescue = {
+        let shared = Arc::clone(shared);
+        async move {
+            let every = shared.config.rescue_every;
+            repeat(&shared, every, "rescue", || rescue_once(&shared)).await
+        }
+    };
+    let prune = {
+        let shared = Arc::clone(shared);
+        async move {
+            let every = shared.config.prune_every;
+            repeat(&shared, every, "prune", || prune_once(&shared)).await
+        }
+    };
+    let rescue = supervised("rescue", rescue, failed.clone());
+    let prune = supervised("prune", prune, failed);
+    let seam = shared.backend.seam();
+    Running(vec![
+        seam.spawn(Box::pin(rescue)).abort_handle(),
+        seam.spawn(Box::pin(prune)).abort_handle(),
+    ])
+}
+
+/// How long to leave a store alone after this many failures in a row.
+pub(super) fn pause(failures: u32, seed: u64) -> Duration {
+    const PAUSE: Backoff = Backoff::Exponential {
+        base: Duration::from_millis(100),
+        max: Duration::from_secs(5),
+        jitter_percent: 30,
+    };
+    backoff::delay(PAUSE, failures, seed)
+}
+
+async fn rescue_once(shared: &Shared) -> Result<(), StoreError> {
+    let find = |job_type: &_| shared.registry.find(job_type);
+    let report = |event| shared.report(event);
+    let store = shared.backend.store().as_ref();
+    let seam = shared.backend.seam().as_ref();
+    rescue::rescue(store, shared.config.limits, &find, seam, &report)
+        .await
+        .map(drop)
+}
+
+async fn prune_once(shared: &Shared) -> Result<(), StoreError> {
+    let report = |event| shared.report(event);
+    let store = shared.backend.store().as_ref();
+    prune::prune(store, &shared.config.retention, &report)
+        .await
+        .map(drop)
+}
+
+/// Runs a chore at once and then at jittered intervals, until it meets a fault that waiting
+/// cannot cure.
+async fn repeat<F: Future<Output = Result<(), StoreError>>>(
+    shared: &Shared,
+    every: Duration,
+    name: &'static str,
+    chore: impl Fn() -> F,
+) -> StoreError {
+    let seam = shared.backend.seam();
+    let mut failures = 0;
+    loop {
+        let span = match chore().await {
+            Ok(()) => {
+                failures = 0;
+                every - every.mul_f64(0.2 * shared.fraction())
+            }
+            Err(error) if error.is_transient() => {
+                failures += 1;
+                tracing::warn!(chore = name, error = %error, "the store does not answer");
+                pause(failures, seam.random())
+            }
+            Err(error) => return error,
+        };
+        seam.sleep(span).await;
+    }
+}
+
+/// Turns the end of a loop, which it should not have, into the worker's failure.
+async fn supervised(
+    name: &'static str,
+    run: impl Future<Output = StoreError>,
+    failed: mpsc::UnboundedSender<WorkerError>,
+) {
+    let error = match AssertUnwindSafe(run).catch_unwind().await {
+        Ok(source) => WorkerError::Store { name, source },
+        Err(panic) => WorkerError::Panicked {
+            name,
+            message: panic_message(panic.as_ref()),
+        },
+    };
+    // The worker is over already if nobody listens.
+    let _ = failed.send(error);
+}

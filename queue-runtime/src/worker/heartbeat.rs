@@ -1,0 +1,156 @@
+//! The thread that keeps leases alive whatever the handlers do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Shared, chores};
+use crate::error::{StoreError, WorkerError};
+use crate::job::JobEvent;
+use crate::pipeline::keepalive::beat;
+use crate::store::Heartbeat;
+
+/// Stops the thread when it is dropped.
+pub(super) struct Running {
+    _stop: oneshot::Sender<()>,
+}
+
+/// Starts the heartbeat on a thread with a small runtime of its own. A fault that waiting cannot
+/// cure is sent to `failed`.
+pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerError>) -> Running {
+    let (stop, stopped) = oneshot::channel();
+    let handlers = Handle::current();
+    let (thread_shared, thread_failed) = (Arc::clone(shared), failed.clone());
+    let body = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let outcome = match runtime {
+            Ok(runtime) => runtime.block_on(async {
+                tokio::select! {
+                    // The worker is over: nobody needs its leases any more.
+                    _ = stopped => Ok(()),
+                    error = run(&thread_shared, &handlers) => Err(error),
+                }
+            }),
+            Err(error) => Err(cannot_start(&error)),
+        };
+        if let Err(source) = outcome {
+            let _ = thread_failed.send(WorkerError::Store {
+                name: "heartbeat",
+                source,
+            });
+        }
+    };
+    if let Err(error) = shared
+        .backend
+        .seam()
+        .spawn_thread("queue-heartbeat", Box::new(body))
+    {
+        let source = cannot_start(&error);
+        let _ = failed.send(WorkerError::Store {
+            name: "heartbeat",
+            source,
+        });
+    }
+    Running { _stop: stop }
+}
+
+/// Beats until it cannot go on.
+async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
+    let seam = shared.backend.seam().as_ref();
+    let times = shared.config.times;
+    let mut liveness = Liveness::new();
+    let mut heartbeat: Option<Box<dyn Heartbeat>> = None;
+    let mut failures = 0;
+    loop {
+        let pause = match failures {
+            0 => times.heartbeat,
+            _ => chores::pause(failures, seam.random()).min(times.heartbeat),
+        };
+        seam.sleep(pause).await;
+        liveness.check(shared, handlers, times.lease / 3);
+        let connection = match heartbeat.take() {
+            Some(connection) => Ok(connection),
+            None => shared.backend.store().heartbeat().await,
+        };
+        let failed = match connection {
+            Ok(mut connection) => {
+                let beat = beat(&shared.leases, connection.as_mut(), times, seam).await;
+                // Handlers are stopped by now; their tasks report the loss when they end. After
+                // a failure the connection is not trusted and a new one is opened.
+                if beat.failed.is_none() {
+                    heartbeat = Some(connection);
+                }
+                beat.failed
+            }
+            Err(error) => Some(error),
+        };
+        match failed {
+            None => failures = 0,
+            Some(error) if error.is_transient() => {
+                failures += 1;
+                tracing::warn!(error = %error, "leases could not be renewed; trying again");
+            }
+            Some(error) => return error,
+        }
+    }
+}
+
+/// Notices that no task of the handlers' runtime gets a turn.
+struct Liveness {
+    answered: Arc<AtomicBool>,
+    asked_at: Option<Duration>,
+    told: bool,
+}
+
+impl Liveness {
+    fn new() -> Self {
+        Self {
+            answered: Arc::new(AtomicBool::new(true)),
+            asked_at: None,
+            told: false,
+        }
+    }
+
+    /// Asks the handlers' runtime for a sign of life, and reports once if the last question has
+    /// waited longer than `patience`.
+    fn check(&mut self, shared: &Shared, handlers: &Handle, patience: Duration) {
+        let seam = shared.backend.seam();
+        let now = seam.elapsed();
+        if self.answered.swap(false, Ordering::AcqRel) {
+            self.asked_at = Some(now);
+            self.told = false;
+            let answered = Arc::clone(&self.answered);
+            let _inside = handlers.enter();
+            drop(seam.spawn(Box::pin(
+                async move { answered.store(true, Ordering::Release) },
+            )));
+            return;
+        }
+        let blocked = self
+            .asked_at
+            .map_or(Duration::ZERO, |asked| now.saturating_sub(asked));
+        if blocked > patience && !self.told {
+            self.told = true;
+            let running = shared
+                .leases
+                .running()
+                .into_iter()
+                .map(|lease| lease.id)
+                .collect();
+            shared.report(JobEvent::Blocked { running, blocked });
+        }
+    }
+}
+
+fn cannot_start(error: &std::io::Error) -> StoreError {
+    StoreError::new(
+        crate::error::StoreErrorKind::Unsupported,
+        "heartbeat",
+        format!("the system refuses a thread: {error}"),
+    )
+}

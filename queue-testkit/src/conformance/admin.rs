@@ -1,0 +1,366 @@
+//! What operators see and clean up: counts, unknown types, history, retention, opening and closing.
+
+use std::time::Duration;
+
+use queue_runtime::error::StoreErrorKind;
+use queue_runtime::job::{Claimed, Due, JobResult, JobType, NewJob, Settlement};
+use queue_runtime::store::{Counts, Pruned, Retention};
+
+use super::jobs::{
+    HOUR, LEASE, MS, REQUEST, SECOND, called_off, dead, done, handed_back, job_type, once, rerun,
+    rescue, retry, snooze,
+};
+use super::picture::Picture;
+use super::subject::Subject;
+
+pub async fn every_job_is_counted_once(s: &Subject) {
+    let counts = async || s.store().counts().await.expect("counts answers");
+    assert_eq!(counts().await, Counts::default());
+
+    s.settled(&s.job(), done).await;
+    s.settled(&s.job(), dead).await;
+    s.settled(&s.job(), dead).await;
+    s.settled(&s.job(), called_off).await;
+    let keyed = || NewJob {
+        dedupe: rerun("k"),
+        ..s.job()
+    };
+    s.running(&keyed()).await;
+    s.insert(&[
+        keyed(),
+        NewJob {
+            due: Due::After(LEASE),
+            ..s.job()
+        },
+        NewJob {
+            job_type: job_type("unknown"),
+            ..s.job()
+        },
+    ])
+    .await;
+
+    let expected = Counts {
+        queued: 3,
+        processing: 1,
+        done: 1,
+        dead_letter: 2,
+        cancelled: 1,
+    };
+    assert_eq!(counts().await, expected);
+    assert_eq!(s.picture().await.jobs().len(), 8);
+}
+
+pub async fn waiting_jobs_of_unknown_types_are_counted_by_type(s: &Subject) {
+    let of = |name: &str| NewJob {
+        job_type: job_type(name),
+        ..s.job()
+    };
+    s.insert(&[
+        of("b"),
+        of("a"),
+        of("b"),
+        of("a"),
+        of("b"),
+        of("known"),
+        s.job(),
+    ])
+    .await;
+    s.take().await;
+    let unknown = async |known: &[&str]| {
+        let known: Vec<JobType> = known.iter().map(|name| job_type(name)).collect();
+        let unknown = s
+            .store()
+            .unknown_types(&known)
+            .await
+            .expect("unknown_types answers");
+        unknown
+            .into_iter()
+            .map(|(name, count)| (name.to_string(), count))
+            .collect::<Vec<_>>()
+    };
+    let counted = |rows: &[(&str, u64)]| {
+        rows.iter()
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect::<Vec<_>>()
+    };
+
+    assert_eq!(unknown(&["known"]).await, counted(&[("a", 2), ("b", 3)]));
+    assert_eq!(
+        unknown(&["known", "a", "absent"]).await,
+        counted(&[("b", 3)])
+    );
+    assert_eq!(
+        unknown(&[]).await,
+        counted(&[("a", 2), ("b", 3), ("known", 1)])
+    );
+    assert_eq!(unknown(&["a", "b", "known"]).await, counted(&[]));
+}
+
+pub async fn an_unknown_job_has_no_record_and_no_history(s: &Subject) {
+    s.running(&s.job()).await;
+    let unknown = s.job();
+    assert_eq!(s.store().job(unknown.id).await.expect("job answers"), None);
+    assert_eq!(s.attempts(unknown.id).await, []);
+}
+
+pub async fn the_history_of_a_hard_life_is_complete(s: &Subject) {
+    let job = s.job();
+    s.add(&job).await;
+    let mut expected = Vec::new();
+    type Step = (fn(&Claimed) -> Settlement, u32, JobResult);
+    let steps: [Step; 5] = [
+        (|run| retry(run, Duration::ZERO), 1, JobResult::Retry),
+        (handed_back, 2, JobResult::HandedBack),
+        (|run| snooze(run, Duration::ZERO), 2, JobResult::Snooze),
+        (rescue, 2, JobResult::Lost),
+        (done, 3, JobResult::Success),
+    ];
+    for (settlement, number, result) in steps {
+        s.advance(SECOND);
+        let run = s.take().await;
+        let started_at = s.now();
+        s.advance(LEASE);
+        s.apply(settlement(&run)).await;
+        expected.push((run.token, number, started_at, Some(s.now()), Some(result)));
+    }
+
+    let history = s.attempts(job.id).await;
+
+    let rows: Vec<_> = history
+        .into_iter()
+        .map(|run| {
+            (
+                run.token,
+                run.number,
+                run.started_at,
+                run.finished_at,
+                run.result,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows, expected,
+        "a run that was given back shares its number with the next"
+    );
+}
+
+pub async fn a_running_attempt_is_open_in_the_history(s: &Subject) {
+    let run = s.running(&s.job()).await;
+
+    let [attempt] = &s.attempts(run.id).await[..] else {
+        panic!("one attempt")
+    };
+
+    assert_eq!((attempt.token, attempt.number), (run.token, 1));
+    assert_eq!(
+        (attempt.finished_at, attempt.result, &attempt.error),
+        (None, None, &None)
+    );
+}
+
+pub async fn histories_of_jobs_are_kept_apart(s: &Subject) {
+    s.insert(&[s.job(), s.job()]).await;
+    let runs = s.claim_all().await;
+    s.settle(&[done(&runs[0]), dead(&runs[1])]).await;
+
+    for (run, result) in [
+        (&runs[0], JobResult::Success),
+        (&runs[1], JobResult::DeadLetter),
+    ] {
+        let history = s.attempts(run.id).await;
+        assert_eq!((history.len(), history[0].result), (1, Some(result)));
+    }
+}
+
+pub async fn every_change_moves_the_time_of_the_last_change(s: &Subject) {
+    let job = s.job();
+    let moved = async |what: &str| {
+        assert_eq!(s.record(job.id).await.updated_at, s.now(), "after {what}");
+        s.advance(SECOND);
+    };
+    s.add(&job).await;
+    moved("insert").await;
+    let run = s.take().await;
+    moved("claim").await;
+    s.extend(&[run.lease()], LEASE).await;
+    moved("extend").await;
+    s.apply(retry(&run, Duration::ZERO)).await;
+    moved("settle").await;
+    let run = s.take().await;
+    s.cancel(job.id).await;
+    moved("a cancel request").await;
+    s.settle(&[retry(&run, SECOND)]).await;
+    moved("a final settle").await;
+    s.replay(job.id).await;
+    moved("replay").await;
+    s.cancel(job.id).await;
+    moved("cancel").await;
+}
+
+pub async fn each_final_state_has_a_retention_of_its_own(s: &Subject) {
+    let (well, badly, off) = (s.job(), s.job(), s.job());
+    s.settled(&well, done).await;
+    s.settled(&badly, dead).await;
+    s.settled(&off, called_off).await;
+    let mut expected = s.picture().await;
+    let retention = Retention {
+        done: SECOND,
+        cancelled: SECOND * 2,
+        dead_letter: SECOND * 3,
+    };
+    let prune = async || {
+        s.store()
+            .prune(&retention, 10)
+            .await
+            .expect("prune answers")
+            .jobs
+    };
+
+    for gone in [well.id, off.id, badly.id] {
+        s.advance(SECOND - MS);
+        assert_eq!(prune().await, 0, "a millisecond early");
+        s.shows(&expected).await;
+
+        s.advance(MS);
+        assert_eq!(prune().await, 1);
+        expected.removed(gone);
+        s.shows(&expected).await;
+    }
+}
+
+pub async fn retention_counts_from_when_a_job_became_final(s: &Subject) {
+    let job = s.job();
+    s.add(&job).await;
+    s.advance(HOUR);
+    let run = s.take().await;
+    s.advance(HOUR);
+    s.apply(done(&run)).await;
+    s.advance(SECOND - MS);
+    assert_eq!(s.prune(SECOND, 10).await, Pruned::default());
+
+    s.advance(MS);
+    assert_eq!(s.prune(SECOND, 10).await.jobs, 1);
+}
+
+pub async fn a_prune_removes_the_oldest_up_to_its_limit(s: &Subject) {
+    let mut jobs = Vec::new();
+    for settlement in [done, dead, called_off, done] {
+        let job = s.job();
+        s.settled(&job, settlement).await;
+        s.advance(SECOND);
+        jobs.push(job);
+    }
+    let mut expected = s.picture().await;
+    assert_eq!(s.prune(MS, 0).await, Pruned::default());
+    s.shows(&expected).await;
+
+    assert_eq!(
+        s.prune(MS, 3).await,
+        Pruned {
+            jobs: 3,
+            idempotency_keys: 0
+        }
+    );
+
+    for job in &jobs[..3] {
+        expected.removed(job.id);
+    }
+    s.shows(&expected).await;
+    assert_eq!(s.prune(MS, 3).await.jobs, 1);
+    assert_eq!(s.prune(MS, 3).await.jobs, 0);
+}
+
+pub async fn a_pruned_job_takes_its_history_along(s: &Subject) {
+    let run = s.settled(&s.job(), done).await;
+    s.advance(SECOND);
+
+    s.prune(MS, 10).await;
+
+    assert_eq!(s.store().job(run.id).await.expect("job answers"), None);
+    assert_eq!(s.attempts(run.id).await, []);
+}
+
+pub async fn a_prune_never_touches_a_live_job(s: &Subject) {
+    s.settled(&s.job(), |run| retry(run, HOUR)).await;
+    let keyed = NewJob {
+        idempotency: once("i", REQUEST),
+        dedupe: rerun("k"),
+        ..s.job()
+    };
+    s.running(&keyed).await;
+    s.insert(&[
+        NewJob {
+            dedupe: rerun("k"),
+            ..s.job()
+        },
+        s.job(),
+    ])
+    .await;
+    let expected = s.picture().await;
+    s.advance(HOUR * 10_000);
+
+    assert_eq!(s.prune(Duration::ZERO, 100).await, Pruned::default());
+
+    s.shows(&expected).await;
+}
+
+pub async fn a_prune_in_an_empty_store_finds_nothing(s: &Subject) {
+    assert_eq!(s.prune(Duration::ZERO, usize::MAX).await, Pruned::default());
+    s.shows(&Picture::default()).await;
+}
+
+pub async fn the_time_is_the_stores_clock(s: &Subject) {
+    for _ in 0..2 {
+        assert_eq!(s.store().now().await.expect("now answers"), s.now());
+        s.advance(SECOND + MS);
+    }
+}
+
+pub async fn a_second_migration_changes_nothing(s: &Subject) {
+    s.settled(&s.job(), done).await;
+    s.running(&s.job()).await;
+    let expected = s.picture().await;
+
+    s.store().migrate().await.expect("migrate answers");
+
+    s.shows(&expected).await;
+}
+
+pub async fn a_closed_store_is_unavailable(s: &Subject) {
+    let job = s.job();
+    let run = s.running(&job).await;
+    let store = s.store();
+
+    store.close().await;
+
+    let retention = Retention::default();
+    let request = s.request();
+    let errors = [
+        ("insert", store.insert(&[s.job()]).await.err()),
+        ("claim", store.claim(&request).await.err()),
+        ("settle", store.settle(&[done(&run)]).await.err()),
+        (
+            "exchange",
+            store.exchange(&[done(&run)], &request).await.err(),
+        ),
+        ("expired", store.expired(1).await.err()),
+        ("next_due", store.next_due(&request).await.err()),
+        ("job", store.job(job.id).await.err()),
+        ("attempts", store.attempts(job.id).await.err()),
+        ("cancel", store.cancel(job.id).await.err()),
+        ("replay", store.replay(job.id, false).await.err()),
+        ("counts", store.counts().await.err()),
+        ("unknown_types", store.unknown_types(&[]).await.err()),
+        ("prune", store.prune(&retention, 1).await.err()),
+        ("newest_version", store.newest_version("k").await.err()),
+    ];
+    for (verb, error) in errors {
+        let error = error.unwrap_or_else(|| panic!("{verb} answers after the store was closed"));
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{verb}: {error}");
+    }
+}
+
+pub async fn a_store_can_be_closed_twice(s: &Subject) {
+    s.store().close().await;
+    s.store().close().await;
+}
