@@ -95,11 +95,14 @@ impl SqliteStore {
         let statements = Arc::new(Statements::new());
         let mut conn = connect::connect(&options, &statements, "open").await?;
         schema::migrate(&mut conn, &statements).await?;
-        let store_id = async {
+        let start = async {
             let row = statements.store_id.query().fetch_one(&mut conn).await?;
-            Columns::of(&row).take::<String>()
+            let store_id: String = Columns::of(&row).take()?;
+            Ok((store_id, Link::new(conn, &statements).await?))
         };
-        let store_id = store_id.await.map_err(|fault| fault.into_store("open"))?;
+        let (store_id, link) = start
+            .await
+            .map_err(|fault: Fault| fault.into_store("open"))?;
 
         let wake = Arc::new(Wake::new());
         let commits = Arc::new(AtomicU64::new(0));
@@ -111,7 +114,7 @@ impl SqliteStore {
             ops: waiting,
             wake: Arc::clone(&wake),
             commits: Arc::clone(&commits),
-            link: Link::new(conn),
+            link,
         };
         // The writer ends when every sender is gone; `close` waits for that through `ended`.
         drop(options.seam.spawn(Box::pin(async move {

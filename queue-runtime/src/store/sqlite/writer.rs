@@ -174,19 +174,28 @@ pub(super) struct Link {
     conn: Option<SqliteConnection>,
     failures: u32,
     next_try: Duration,
-    data_version: Option<i64>,
+    /// What the connection has seen of the commits of others.
+    data_version: i64,
 }
 
 impl Link {
     /// Starts with an open connection.
-    pub(super) fn new(conn: SqliteConnection) -> Self {
-        Self {
+    pub(super) async fn new(
+        mut conn: SqliteConnection,
+        statements: &Statements,
+    ) -> Result<Self, Fault> {
+        Ok(Self {
+            data_version: data_version(&mut conn, statements).await?,
             conn: Some(conn),
             failures: 0,
             next_try: Duration::ZERO,
-            data_version: None,
-        }
+        })
     }
+}
+
+async fn data_version(conn: &mut SqliteConnection, statements: &Statements) -> Result<i64, Fault> {
+    let row = statements.data_version.query().fetch_one(conn).await?;
+    Columns::of(&row).take()
 }
 
 impl Writer {
@@ -254,18 +263,9 @@ impl Writer {
         let Some(conn) = &mut self.link.conn else {
             return;
         };
-        let read = async {
-            let row = self
-                .statements
-                .data_version
-                .query()
-                .fetch_one(&mut *conn)
-                .await?;
-            Columns::of(&row).take::<i64>()
-        };
-        match read.await {
+        match data_version(conn, &self.statements).await {
             Ok(version) => {
-                if self.link.data_version.replace(version) != Some(version) {
+                if std::mem::replace(&mut self.link.data_version, version) != version {
                     self.wake.notify();
                 }
             }
@@ -295,14 +295,14 @@ impl Writer {
         };
         match batch.run(&ops).await {
             Ok(answers) => {
-                let wake = batch.wake;
                 self.commits.fetch_add(1, Ordering::Relaxed);
+                // Before the answers, so that whoever has one finds the hint given.
+                if batch.wake {
+                    self.wake.notify();
+                }
                 for (op, answer) in ops.into_iter().zip(answers) {
                     let name = op.name();
                     op.answer(answer.map_err(|fault| fault.into_store(name)));
-                }
-                if wake {
-                    self.wake.notify();
                 }
             }
             Err(fault) => {
@@ -319,7 +319,12 @@ impl Writer {
 
     fn lose_connection(&mut self) {
         self.link.conn = None;
-        self.link.data_version = None;
+    }
+
+    async fn connect(&self) -> Result<Link, StoreError> {
+        let conn = connect::connect(&self.options, &self.statements, "connect").await?;
+        let link = Link::new(conn, &self.statements).await;
+        link.map_err(|fault| fault.into_store("connect"))
     }
 
     /// Opens another connection if there is none and it is time for another try.
@@ -335,9 +340,11 @@ impl Writer {
                 "the connection to the database is lost; it is tried again soon",
             ));
         }
-        match connect::connect(&self.options, &self.statements, "connect").await {
-            Ok(conn) => {
-                self.link = Link::new(conn);
+        match self.connect().await {
+            Ok(link) => {
+                self.link = link;
+                // Nobody knows what was committed meanwhile.
+                self.wake.notify();
                 Ok(())
             }
             Err(error) => {
