@@ -213,3 +213,107 @@ fn classify(error: &SqlxError) -> (StoreErrorKind, String) {
     };
     (kind, said.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::fmt;
+
+    use sqlx::error::{DatabaseError, ErrorKind};
+
+    use super::*;
+
+    /// What SQLite would say under an extended result code.
+    #[derive(Debug)]
+    struct Said(i32, &'static str);
+
+    impl fmt::Display for Said {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.1)
+        }
+    }
+
+    impl std::error::Error for Said {}
+
+    impl DatabaseError for Said {
+        fn message(&self) -> &str {
+            self.1
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.to_string().into())
+        }
+
+        fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+    }
+
+    fn check(code: i32, message: &'static str, kind: StoreErrorKind, words: &str) {
+        let error = store_error("claim", SqlxError::Database(Box::new(Said(code, message))));
+        assert_eq!(error.kind(), kind, "for {code}: {error}");
+        assert!(error.to_string().contains(words), "for {code}: {error}");
+        assert!(error.to_string().starts_with("claim: "), "{error}");
+    }
+
+    #[test]
+    fn sqlites_codes_are_sorted_by_what_a_caller_can_do() {
+        use StoreErrorKind::{Corrupt, InvalidInput, Schema, Unavailable};
+        check(5, "database is locked", Unavailable, "busy timeout");
+        check(517, "database is locked", Unavailable, "busy timeout");
+        check(6, "database table is locked", Unavailable, "busy timeout");
+        check(13, "database or disk is full", Unavailable, "disk is full");
+        check(10, "disk I/O error", Unavailable, "reading or writing");
+        check(2_570, "disk I/O error", Unavailable, "reading or writing");
+        check(14, "unable to open", Unavailable, "cannot be opened");
+        check(8, "attempt to write a readonly", InvalidInput, "read-only");
+        check(
+            1_032,
+            "attempt to write a readonly",
+            InvalidInput,
+            "read-only",
+        );
+        check(11, "disk image is malformed", Corrupt, "damaged");
+        check(26, "file is not a database", Corrupt, "not a database");
+        check(18, "string or blob too big", InvalidInput, "larger than");
+        check(
+            1_299,
+            "NOT NULL constraint",
+            InvalidInput,
+            "rule of the table",
+        );
+        check(275, "CHECK constraint", InvalidInput, "rule of the table");
+        check(2_067, "UNIQUE constraint", Corrupt, "unique rule");
+        check(1, "no such table: queue_jobs", Schema, "Open the store");
+        check(1, "near \"selct\": syntax error", Corrupt, "refused");
+    }
+
+    #[test]
+    fn a_lost_or_closed_connection_may_come_back() {
+        for error in [
+            SqlxError::PoolClosed,
+            SqlxError::PoolTimedOut,
+            SqlxError::WorkerCrashed,
+        ] {
+            assert!(store_error("job", error).is_transient());
+        }
+        let fault = Fault::Sql(SqlxError::WorkerCrashed);
+        assert!(fault.breaks_connection() && fault.hits_everybody());
+        let busy = Fault::Sql(SqlxError::Database(Box::new(Said(5, "locked"))));
+        assert!(!busy.breaks_connection() && busy.hits_everybody());
+        let row = Fault::Row("stored status \"gone\"".to_owned());
+        assert!(!row.breaks_connection() && !row.hits_everybody());
+    }
+}

@@ -239,3 +239,31 @@ pub(super) fn chosen(
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::world::World;
+    use crate::error::StoreErrorKind;
+    use crate::store::{Admin, Store};
+    use sqlx::Executor;
+
+    #[tokio::test]
+    async fn a_stored_value_that_breaks_its_rule_is_named_and_the_store_goes_on() {
+        let world = World::new().await;
+        let (bad, good) = (world.job(), world.job());
+        world.store.insert(&[bad.clone(), good]).await.unwrap();
+        let mut conn = world.connection().await;
+        let sql = format!(
+            "update queue_jobs set queue = 'Not A Queue' where id = '{}'",
+            bad.id
+        );
+        conn.execute(sqlx::AssertSqlSafe(sql)).await.unwrap();
+        let error = world.store.job(bad.id).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Corrupt);
+        assert!(
+            error.to_string().contains("stored queue \"Not A Queue\""),
+            "{error}"
+        );
+        assert_eq!(world.claim(5).await.len(), 1);
+    }
+}

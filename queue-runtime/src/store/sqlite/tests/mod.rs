@@ -5,5 +5,5 @@ mod open;
 mod plans;
 mod same_as_memory;
 mod statements;
-mod world;
+pub(super) mod world;
 mod writer;

@@ -17,14 +17,14 @@ use crate::time::Timestamp;
 
 /// A clock moved by hand; everything else is the system's.
 #[derive(Debug)]
-pub(super) struct Hand {
+pub(in crate::store::sqlite) struct Hand {
     now: AtomicI64,
     newest: AtomicU64,
     system: SystemSeam,
 }
 
 impl Hand {
-    pub(super) fn new() -> Arc<Self> {
+    pub(in crate::store::sqlite) fn new() -> Arc<Self> {
         Arc::new(Self {
             now: AtomicI64::new(1_796_000_000_000),
             newest: AtomicU64::new(0),
@@ -32,7 +32,7 @@ impl Hand {
         })
     }
 
-    pub(super) fn advance(&self, span: Duration) {
+    pub(in crate::store::sqlite) fn advance(&self, span: Duration) {
         let ms = i64::try_from(span.as_millis()).expect("a short span");
         self.now.fetch_add(ms, Ordering::SeqCst);
     }
@@ -74,14 +74,14 @@ impl Seam for Hand {
 }
 
 /// A store, its clock and the folder that goes with it.
-pub(super) struct World {
-    pub(super) hand: Arc<Hand>,
-    pub(super) store: Arc<SqliteStore>,
-    pub(super) dir: TempDir,
+pub(in crate::store::sqlite) struct World {
+    pub(in crate::store::sqlite) hand: Arc<Hand>,
+    pub(in crate::store::sqlite) store: Arc<SqliteStore>,
+    pub(in crate::store::sqlite) dir: TempDir,
 }
 
 impl World {
-    pub(super) async fn new() -> Self {
+    pub(in crate::store::sqlite) async fn new() -> Self {
         let hand = Hand::new();
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(options(&dir, &hand)).await.unwrap();
@@ -93,23 +93,23 @@ impl World {
     }
 
     /// The options that the store was opened with.
-    pub(super) fn options(&self) -> SqliteOptions {
+    pub(in crate::store::sqlite) fn options(&self) -> SqliteOptions {
         options(&self.dir, &self.hand)
     }
 
     /// A connection beside the store, such as the application's.
-    pub(super) async fn connection(&self) -> sqlx::SqliteConnection {
+    pub(in crate::store::sqlite) async fn connection(&self) -> sqlx::SqliteConnection {
         use sqlx::ConnectOptions;
         self.options().connect_options().connect().await.unwrap()
     }
 
     /// A job of the type `mail` in the queue `default`, due now.
-    pub(super) fn job(&self) -> NewJob {
+    pub(in crate::store::sqlite) fn job(&self) -> NewJob {
         job(&*self.hand, "mail")
     }
 
     /// Claims as `w1`.
-    pub(super) async fn claim(&self, limit: usize) -> Vec<Claimed> {
+    pub(in crate::store::sqlite) async fn claim(&self, limit: usize) -> Vec<Claimed> {
         use crate::store::Store;
         self.store.claim(&request(limit)).await.unwrap()
     }
@@ -123,7 +123,7 @@ fn options(dir: &TempDir, hand: &Arc<Hand>) -> SqliteOptions {
         .seam(Arc::clone(hand) as Arc<dyn Seam>)
 }
 
-pub(super) fn job(seam: &dyn Seam, job_type: &str) -> NewJob {
+pub(in crate::store::sqlite) fn job(seam: &dyn Seam, job_type: &str) -> NewJob {
     NewJob {
         id: seam.job_id(),
         job_type: JobType::new(job_type).unwrap(),
@@ -141,7 +141,7 @@ pub(super) fn job(seam: &dyn Seam, job_type: &str) -> NewJob {
     }
 }
 
-pub(super) fn request(limit: usize) -> ClaimRequest {
+pub(in crate::store::sqlite) fn request(limit: usize) -> ClaimRequest {
     ClaimRequest {
         worker: WorkerId::new("w1").unwrap(),
         queues: vec![QueueName::default_queue()],
@@ -152,7 +152,7 @@ pub(super) fn request(limit: usize) -> ClaimRequest {
 }
 
 /// The settlement of a run that went well.
-pub(super) fn done(claimed: &Claimed) -> Settlement {
+pub(in crate::store::sqlite) fn done(claimed: &Claimed) -> Settlement {
     Settlement {
         id: claimed.id,
         token: claimed.token,
