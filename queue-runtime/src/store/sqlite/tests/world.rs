@@ -56,12 +56,8 @@ impl Seam for Hand {
         self.system.spawn(task)
     }
 
-    fn spawn_thread(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> std::io::Result<std::thread::JoinHandle<()>> {
-        self.system.spawn_thread(name, body)
+    fn spawn_apart(&self, name: &str, task: BoxFuture<'static, ()>) -> std::io::Result<()> {
+        self.system.spawn_apart(name, task)
     }
 
     fn random(&self) -> u64 {
