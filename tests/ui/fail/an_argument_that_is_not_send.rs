@@ -1,4 +1,4 @@
-//! Seven errors: the payload is refused first; the rest is the compiler's.
+//! Eight errors: the payload is refused first; the rest is the compiler's.
 
 use queue_runtime::job;
 
