@@ -153,6 +153,10 @@ impl World {
         both!(self.counts());
         let ids: Vec<_> = self.offered.iter().map(|job| job.id).collect();
         let picture = Picture::of(self.memory.as_ref(), &ids).await;
+        for id in self.rules.changed(&picture) {
+            both!(self.job(id));
+            both!(self.attempts(id));
+        }
         self.rules.hold(picture, self.seam.now())
     }
 
