@@ -111,7 +111,7 @@ use parse::Item;
 /// A job returns nothing or a `Result<T, E>`, under any alias. `T` is stored as JSON. `E` is `JobError` or
 /// anything that converts into `Box<dyn Error + Send + Sync>`. An error is retried, unless it says that it
 /// is permanent: with `JobError::permanent`, through [`Classify`](macro@Classify), or by `retry_if`. A job
-/// with `cache` returns `Result<Refreshed<T>, E>`.
+/// with `cache` returns `Refreshed<T>` or `Result<Refreshed<T>, E>`.
 ///
 /// # What is found at compile time
 ///
