@@ -104,7 +104,8 @@ use parse::Item;
 ///
 /// **Keys** name payload fields. `dedupe = "user_id, order.id"` and `dedupe(user_id, order.id)` are lists,
 /// whose values never run into each other; `dedupe = "user-{user_id}"` is a template as in `format!`. Each
-/// value implements `KeyPart`: integers, `bool`, `char`, strings and ids do, floats and maps do not.
+/// value implements `KeyPart`: integers, `bool`, `char`, strings and options of them do, floats and maps do
+/// not. In a template it also implements `Display`.
 ///
 /// # Results
 ///

@@ -43,7 +43,9 @@ fn cases(folder: &str) -> Vec<PathBuf> {
 }
 
 fn declared(case: &Path) -> Option<usize> {
-    const NUMBERS: [&str; 8] = ["One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"];
+    const NUMBERS: [&str; 8] = [
+        "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight",
+    ];
     let text = fs::read_to_string(case).expect("a case can be read");
     let word = text.strip_prefix("//! ")?.split(' ').next()?;
     NUMBERS
@@ -54,5 +56,7 @@ fn declared(case: &Path) -> Option<usize> {
 
 fn found(case: &Path) -> usize {
     let text = fs::read_to_string(case.with_extension("stderr")).unwrap_or_default();
-    text.lines().filter(|line| line.starts_with("error")).count()
+    text.lines()
+        .filter(|line| line.starts_with("error"))
+        .count()
 }
