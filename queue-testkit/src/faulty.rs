@@ -4,7 +4,8 @@
 //! the call fails before anything was done ([`fail_next`](Faulty::fail_next)); the work is done
 //! and the reply is lost ([`lose_reply_next`](Faulty::lose_reply_next)); the call stands still
 //! before or after the work until it is let go ([`hold`](Faulty::hold),
-//! [`hold_reply`](Faulty::hold_reply)). A caller cannot tell the first two apart, and both answer
+//! [`hold_reply`](Faulty::hold_reply)). A fourth is a lack:
+//! [`allow_claims`](Faulty::allow_claims) hands out only so many jobs. A caller cannot tell the first two apart, and both answer
 //! the same error. Nothing here sleeps: a test waits for a named call to arrive at its gate.
 
 use std::collections::BTreeMap;
@@ -32,6 +33,14 @@ use crate::verb::Verb;
 pub struct Faulty {
     store: Arc<dyn Store>,
     faults: Faults,
+    claims: Arc<watch::Sender<Claims>>,
+}
+
+/// What was claimed, and how much more may be.
+#[derive(Clone, Debug, Default)]
+struct Claims {
+    allowed: Option<usize>,
+    last_request: Option<ClaimRequest>,
 }
 
 #[derive(Clone)]
@@ -53,7 +62,12 @@ impl Faulty {
     /// Wraps a store without any fault yet.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let faults = Faults(Arc::new(watch::Sender::new(BTreeMap::new())));
-        Self { store, faults }
+        let claims = Arc::default();
+        Self {
+            store,
+            faults,
+            claims,
+        }
     }
 
     /// Returns the store behind, which never fails.
@@ -96,6 +110,48 @@ impl Faulty {
         self.faults.change(verb, |fault| {
             fault.holds_calls = false;
             fault.holds_replies = false;
+        });
+    }
+
+    /// Hands out at most `count` more jobs, over all claims; `None` lifts the bound.
+    pub fn allow_claims(&self, count: Option<usize>) {
+        self.claims.send_modify(|claims| claims.allowed = count);
+    }
+
+    /// Says whether anything more may be claimed.
+    pub fn may_claim(&self) -> bool {
+        self.claims.borrow().allowed != Some(0)
+    }
+
+    /// Returns what was asked for by the newest claim, as it was asked; waits for the first one.
+    pub async fn last_request(&self) -> ClaimRequest {
+        let mut claims = self.claims.subscribe();
+        let asked = claims
+            .wait_for(|claims| claims.last_request.is_some())
+            .await;
+        let last = asked.ok().and_then(|claims| claims.last_request.clone());
+        last.expect("`self` keeps the sender alive, so the wait ends with a request")
+    }
+
+    /// Cuts a request to what may still be claimed, and takes that much from it.
+    fn cut(&self, request: &ClaimRequest) -> ClaimRequest {
+        let mut request = request.clone();
+        self.claims.send_modify(|claims| {
+            claims.last_request = Some(request.clone());
+            if let Some(allowed) = &mut claims.allowed {
+                request.limit = request.limit.min(*allowed);
+                *allowed -= request.limit;
+            }
+        });
+        request
+    }
+
+    /// Gives back what a cut request did not use.
+    fn give_back(&self, request: &ClaimRequest, claimed: usize) {
+        self.claims.send_modify(|claims| {
+            if let Some(allowed) = &mut claims.allowed {
+                *allowed += request.limit.saturating_sub(claimed);
+            }
         });
     }
 
@@ -199,9 +255,11 @@ impl Store for Faulty {
     }
 
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StoreError> {
-        self.faults
-            .pass(Verb::Claim, self.store.claim(request))
-            .await
+        let request = self.cut(request);
+        let call = self.store.claim(&request);
+        let answer = self.faults.pass(Verb::Claim, call).await;
+        self.give_back(&request, answer.as_ref().map_or(0, Vec::len));
+        answer
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Settled>, StoreError> {
@@ -215,9 +273,12 @@ impl Store for Faulty {
         settlements: &[Settlement],
         request: &ClaimRequest,
     ) -> Result<(Vec<Settled>, Vec<Claimed>), StoreError> {
-        self.faults
-            .pass(Verb::Exchange, self.store.exchange(settlements, request))
-            .await
+        let request = self.cut(request);
+        let call = self.store.exchange(settlements, &request);
+        let answer = self.faults.pass(Verb::Exchange, call).await;
+        let claimed = answer.as_ref().map_or(0, |(_, claimed)| claimed.len());
+        self.give_back(&request, claimed);
+        answer
     }
 
     async fn heartbeat(&self) -> Result<Box<dyn Heartbeat>, StoreError> {

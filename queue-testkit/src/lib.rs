@@ -1,8 +1,12 @@
 //! Deterministic tests for background jobs, and the proof that a store keeps its promises.
 //!
-//! Time is moved by hand ([`clock`]), calls are written down ([`recorder`]) or made to fail on
-//! demand ([`faulty`]), and one [`conformance`] suite says what every store means by its verbs.
+//! A program tests its own jobs on a [`stepper::TestQueue`]: real handlers on a store in memory,
+//! one step at a time. Time is moved by hand ([`clock`]), calls are written down ([`recorder`]) or
+//! made to fail on demand ([`faulty`]). One [`conformance`] suite says what every store means by
+//! its verbs, so that a store of your own can prove itself.
 
+pub mod stepper;
+mod assert;
 pub mod clock;
 mod verb;
 pub mod recorder;

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-/// At most this much work is held ready.
-pub const STOCK_SPAN: Duration = Duration::from_millis(200);
+/// At most this much work is held ready: some round trips to a store, and no more, because a
+/// worker that dies takes its stock along and each of those jobs has then used an attempt.
+pub const STOCK_SPAN: Duration = Duration::from_millis(20);
 
 /// The largest stock, whatever the rate.
 pub const STOCK_MAX: usize = 500;
@@ -17,7 +18,7 @@ pub const STOCK_MAX: usize = 500;
 /// that the first claim takes no more than can start at once.
 pub fn wanted(concurrency: usize, running: usize, stock: usize, per_second: f64) -> usize {
     let ready = per_second.max(0.0) * STOCK_SPAN.as_secs_f64();
-    // Half a share of every slot's work or less means that the handlers are slow.
+    // Less than one job for each slot means that the handlers are slow.
     let depth = if ready < concurrency as f64 {
         0
     } else {
@@ -39,13 +40,13 @@ mod tests {
 
     #[test]
     fn slow_handlers_hold_no_stock() {
-        assert_eq!(wanted(50, 50, 0, 100.0), 0);
+        assert_eq!(wanted(50, 50, 0, 2_000.0), 0);
     }
 
     #[test]
-    fn fast_handlers_hold_a_fifth_of_a_second_up_to_a_bound() {
-        assert_eq!(wanted(50, 50, 0, 1_000.0), 200);
-        assert_eq!(wanted(50, 50, 150, 1_000.0), 50);
+    fn fast_handlers_hold_twenty_milliseconds_of_work_up_to_a_bound() {
+        assert_eq!(wanted(50, 50, 0, 10_000.0), 200);
+        assert_eq!(wanted(50, 50, 150, 10_000.0), 50);
         assert_eq!(wanted(50, 50, 0, 1e9), STOCK_MAX);
     }
 

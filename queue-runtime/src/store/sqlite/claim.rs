@@ -72,16 +72,7 @@ pub(super) async fn claim(
     let newest_token = first.newest_token;
     let seqs = json(&chosen.iter().map(|job| job.seq).collect::<Vec<_>>());
     statements
-        .claim_attempts
-        .query()
-        .bind(seqs.clone())
-        .bind(newest_token)
-        .bind(request.worker.as_str().to_owned())
-        .bind(now.as_millis())
-        .execute(&mut *conn)
-        .await?;
-    statements
-        .claim_take
+        .claim_start
         .query()
         .bind(seqs)
         .bind(newest_token)

@@ -122,6 +122,9 @@ async fn verify(
 pub(super) fn check_path(options: &SqliteOptions) -> Result<(), OpenError> {
     let path = options.path.as_path();
     let shown = path.display();
+    if path.to_string_lossy().starts_with("file:") {
+        return Ok(()); // SQLite's own form of address, which it takes apart itself
+    }
     let refuse = |rule: String| {
         Err(OpenError::Store(StoreError::new(
             StoreErrorKind::InvalidInput,

@@ -129,9 +129,7 @@ pub(super) async fn finish(
             )
         })
         .collect();
-    apply(conn, &statements.settle_final, json(&rows), now).await?;
-    let seqs: Vec<_> = finals.iter().map(|job| job.seq).collect();
-    apply(conn, &statements.settle_remove, json(&seqs), now).await?;
+    apply(conn, &statements.settle_move, json(&rows), now).await?;
     let keys: Vec<_> = finals
         .iter()
         .filter(|job| job.has_keys)

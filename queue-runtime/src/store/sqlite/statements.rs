@@ -1,7 +1,8 @@
 //! Every statement of the store, read from `sql/` and bound to the table prefix once.
 //!
 //! The one placeholder in the files is `{q}`, the prefix of our tables; nothing else is ever put
-//! into their text.
+//! into their text. A call to the connection's thread costs more than a small statement, so
+//! those that always run together and take the same parameters are joined into one call.
 
 use std::sync::Arc;
 
@@ -26,6 +27,11 @@ impl Sql {
         Self(Arc::from(body.join("\n").replace("{q}", PREFIX)))
     }
 
+    /// Joins statements that take the same parameters into one call.
+    fn then(&self, next: &Self) -> Self {
+        Self(Arc::from(format!("{};\n{}", self.0, next.0)))
+    }
+
     /// Starts a query; parameters are bound in the order of the file's header.
     pub(super) fn query(&self) -> Query<'static, Sqlite, SqliteArguments> {
         sqlx::query(AssertSqlSafe(Arc::clone(&self.0)))
@@ -43,18 +49,29 @@ macro_rules! statements {
         /// The statements, named as their files.
         #[derive(Debug)]
         pub(super) struct Statements {
-            /// Opens a writing transaction and reads the store's time, in one call.
+            /// Opens a writing transaction and reads the store's time.
             pub(super) begin: Sql,
+            /// `claim_attempts`, then `claim_take`.
+            pub(super) claim_start: Sql,
+            /// `settle_final`, then `settle_remove`.
+            pub(super) settle_move: Sql,
             $(pub(super) $name: Sql,)*
         }
 
         impl Statements {
             /// Reads the files.
             pub(super) fn new() -> Self {
-                Self {
-                    begin: Sql::new(concat!("begin immediate;\n", include_str!("sql/clock.sql"))),
+                let begin = Sql::new("begin immediate");
+                let mut all = Self {
+                    begin: begin.clone(),
+                    claim_start: begin.clone(),
+                    settle_move: begin.clone(),
                     $($name: Sql::new($file),)*
-                }
+                };
+                all.begin = begin.then(&all.clock);
+                all.claim_start = all.claim_attempts.then(&all.claim_take);
+                all.settle_move = all.settle_final.then(&all.settle_remove);
+                all
             }
 
             /// Every statement with its name, for the tests that prepare them all.

@@ -1,6 +1,7 @@
 -- Chooses the due jobs that a claim takes. Jumps from lane to lane, a lane being one (queue,
 -- job_type, payload_schema, priority), and reads at most the limit of each, so jobs of other
--- types, of newer payload schemas or of a later time are never walked over.
+-- types, of newer payload schemas or of a later time are never walked over. The limit is cast,
+-- because a bare parameter there makes SQLite compile the statement again at every call.
 -- params: ?1 queues as a JSON array in the order to serve them, ?2 types as a JSON array of
 --   arrays (0 job_type, 1 highest payload schema), ?3 largest number of jobs, ?4 now in ms or
 --   null
@@ -48,17 +49,31 @@ with recursive
       j.priority
     from lanes l
     cross join {q}jobs j
-    where j.seq = (
-      select seq
-      from {q}jobs
-      where queue = l.queue
-        and job_type = l.job_type
-        and payload_schema <= l.highest
-        and (payload_schema, priority) > (l.payload_schema, l.priority)
-        and status = 'queued'
-        and dedupe_slot = 0
-      order by payload_schema, priority
-      limit 1
+    where j.seq = coalesce(
+      (
+        select seq
+        from {q}jobs
+        where queue = l.queue
+          and job_type = l.job_type
+          and payload_schema = l.payload_schema
+          and priority > l.priority
+          and status = 'queued'
+          and dedupe_slot = 0
+        order by priority
+        limit 1
+      ),
+      (
+        select seq
+        from {q}jobs
+        where queue = l.queue
+          and job_type = l.job_type
+          and payload_schema > l.payload_schema
+          and payload_schema <= l.highest
+          and status = 'queued'
+          and dedupe_slot = 0
+        order by payload_schema, priority
+        limit 1
+      )
     )
   ),
   due (place, priority, run_at, id, seq) as materialized (
@@ -81,10 +96,10 @@ with recursive
         and status = 'queued'
         and dedupe_slot = 0
       order by run_at, id
-      limit ?3
+      limit cast(?3 as integer)
     )
     order by l.place, l.priority desc, j.run_at, j.id
-    limit ?3
+    limit cast(?3 as integer)
   )
 select
   j.seq,

@@ -39,4 +39,4 @@ from {q}jobs
 where status = 'processing'
   and locked_until <= coalesce(?2, cast(round(unixepoch('subsec') * 1000) as integer))
 order by locked_until, id
-limit ?1
+limit cast(?1 as integer)

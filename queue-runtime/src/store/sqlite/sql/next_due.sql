@@ -41,17 +41,31 @@ with recursive
       j.priority
     from lanes l
     cross join {q}jobs j
-    where j.seq = (
-      select seq
-      from {q}jobs
-      where queue = l.queue
-        and job_type = l.job_type
-        and payload_schema <= l.highest
-        and (payload_schema, priority) > (l.payload_schema, l.priority)
-        and status = 'queued'
-        and dedupe_slot = 0
-      order by payload_schema, priority
-      limit 1
+    where j.seq = coalesce(
+      (
+        select seq
+        from {q}jobs
+        where queue = l.queue
+          and job_type = l.job_type
+          and payload_schema = l.payload_schema
+          and priority > l.priority
+          and status = 'queued'
+          and dedupe_slot = 0
+        order by priority
+        limit 1
+      ),
+      (
+        select seq
+        from {q}jobs
+        where queue = l.queue
+          and job_type = l.job_type
+          and payload_schema > l.payload_schema
+          and payload_schema <= l.highest
+          and status = 'queued'
+          and dedupe_slot = 0
+        order by payload_schema, priority
+        limit 1
+      )
     )
   )
 select max(0, min(j.run_at) - coalesce(?3, cast(round(unixepoch('subsec') * 1000) as integer)))

@@ -20,6 +20,6 @@ where seq in (
   where f.status = kept.status
     and f.finished_at <= now - kept.span
   order by f.finished_at, f.id
-  limit ?1
+  limit cast(?1 as integer)
 )
 returning seq

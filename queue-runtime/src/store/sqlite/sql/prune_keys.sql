@@ -9,6 +9,6 @@ where (job_type, idempotency_key) in (
   from {q}idempotency_keys
   where expires_at <= coalesce(?2, cast(round(unixepoch('subsec') * 1000) as integer))
   order by expires_at
-  limit ?1
+  limit cast(?1 as integer)
 )
 returning 1

@@ -9,5 +9,5 @@ where (job_type, dedupe_key) in (
   from {q}dedupe_windows
   where expires_at <= coalesce(?2, cast(round(unixepoch('subsec') * 1000) as integer))
   order by expires_at
-  limit ?1
+  limit cast(?1 as integer)
 )

@@ -1,10 +1,10 @@
--- Removes jobs that were copied to the finished jobs.
--- params: ?1 row numbers as a JSON array
+-- Removes jobs that were copied to the finished jobs; runs right after `settle_final`.
+-- params: ?1 the jobs of `settle_final` as a JSON array of arrays (0 row number)
 -- returns: nothing
 -- locks: runs inside the writing transaction
 -- index: primary key
 delete from {q}jobs
 where seq in (
-  select value
+  select value ->> 0
   from json_each(?1)
 )

@@ -44,23 +44,20 @@ impl Seam for Hand {
     }
 
     fn elapsed(&self) -> Duration {
-        self.system.elapsed()
+        self.now().since(Timestamp::EPOCH)
     }
 
-    fn sleep(&self, span: Duration) -> BoxFuture<'static, ()> {
-        self.system.sleep(span)
+    /// Sleeps for no time at all, but lets everybody else go first.
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::task::yield_now())
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) -> tokio::task::JoinHandle<()> {
         self.system.spawn(task)
     }
 
-    fn spawn_thread(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> std::io::Result<std::thread::JoinHandle<()>> {
-        self.system.spawn_thread(name, body)
+    fn spawn_apart(&self, name: &str, task: BoxFuture<'static, ()>) -> std::io::Result<()> {
+        self.system.spawn_apart(name, task)
     }
 
     fn random(&self) -> u64 {
@@ -119,6 +116,7 @@ fn options(dir: &TempDir, hand: &Arc<Hand>) -> SqliteOptions {
     SqliteOptions::new(path.to_str().unwrap())
         .unwrap()
         .clock(Arc::clone(hand) as Arc<dyn Seam>)
+        .seam(Arc::clone(hand) as Arc<dyn Seam>)
 }
 
 pub(super) fn job(seam: &dyn Seam, job_type: &str) -> NewJob {

@@ -1,1 +1,212 @@
-//! To come.
+//! Group commit, isolation of bad operations, loss of the connection, closing.
+
+use futures_util::future::join_all;
+use sqlx::Executor;
+
+use super::world::{World, done, request};
+use crate::error::StoreErrorKind;
+use crate::job::{JobState, JobType, Settled};
+use crate::store::sqlite::SqliteStore;
+use crate::store::sqlite::writer::Op;
+use crate::store::{Admin, Inserted, Store};
+
+/// Makes every insert of a job of this type fail inside SQLite.
+async fn poison(world: &World, job_type: &str) {
+    let sql = format!(
+        "create trigger poison before insert on queue_jobs when new.job_type = '{job_type}' \
+         begin select raise(abort, 'poisoned'); end"
+    );
+    let mut conn = world.connection().await;
+    conn.execute(sqlx::AssertSqlSafe(sql)).await.unwrap();
+}
+
+#[tokio::test]
+async fn concurrent_inserts_share_a_commit() {
+    let world = World::new().await;
+    let jobs: Vec<_> = (0..200).map(|_| [world.job()]).collect();
+    let before = world.store.commits();
+    let answers = join_all(jobs.iter().map(|job| world.store.insert(job))).await;
+    for (job, answer) in jobs.iter().zip(answers) {
+        assert_eq!(answer.unwrap(), [Inserted::New { id: job[0].id }]);
+    }
+    let commits = world.store.commits() - before;
+    assert!(commits <= 4, "{commits} commits for 200 inserts");
+    assert_eq!(world.store.counts().await.unwrap().queued, 200);
+}
+
+#[tokio::test]
+async fn a_mixed_batch_answers_each_operation_its_own() {
+    let world = World::new().await;
+    let first = world.job();
+    world
+        .store
+        .insert(std::slice::from_ref(&first))
+        .await
+        .unwrap();
+    let claimed = world.claim(1).await;
+    let (second, third) = (world.job(), world.job());
+    let (settlements, five) = ([done(&claimed[0])], request(5));
+    let before = world.store.commits();
+    let (inserted, exchanged, cancelled, settled) = tokio::join!(
+        world.store.insert(std::slice::from_ref(&second)),
+        world.store.exchange(&settlements, &five),
+        world.store.cancel(third.id),
+        world.store.settle(&settlements),
+    );
+    assert_eq!(inserted.unwrap(), [Inserted::New { id: second.id }]);
+    let (first_settled, taken) = exchanged.unwrap();
+    assert_eq!(first_settled, [Settled::Applied(JobState::Done)]);
+    assert_eq!(taken.iter().map(|c| c.id).collect::<Vec<_>>(), [second.id]);
+    assert!(taken[0].token > claimed[0].token);
+    assert_eq!(cancelled.unwrap(), crate::store::Cancelling::NotFound);
+    assert_eq!(settled.unwrap(), [Settled::Stale]);
+    assert_eq!(world.store.commits() - before, 1);
+}
+
+#[tokio::test]
+async fn a_bad_operation_does_not_hurt_its_neighbours() {
+    let world = World::new().await;
+    poison(&world, "poison").await;
+    let mut jobs: Vec<_> = (0..9).map(|_| [world.job()]).collect();
+    jobs[4][0].job_type = JobType::new("poison").unwrap();
+    let before = world.store.commits();
+    let answers = join_all(jobs.iter().map(|job| world.store.insert(job))).await;
+    for (place, answer) in answers.into_iter().enumerate() {
+        match place {
+            4 => assert_eq!(answer.unwrap_err().operation(), "insert"),
+            _ => assert_eq!(
+                answer.unwrap(),
+                [Inserted::New {
+                    id: jobs[place][0].id
+                }]
+            ),
+        }
+    }
+    assert_eq!(world.store.commits() - before, 1);
+    assert_eq!(world.store.counts().await.unwrap().total(), 8);
+    assert_eq!(world.store.job(jobs[4][0].id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_bulk_with_one_bad_job_stores_nothing() {
+    let world = World::new().await;
+    poison(&world, "poison").await;
+    let mut jobs: Vec<_> = (0..9).map(|_| world.job()).collect();
+    jobs[8].job_type = JobType::new("poison").unwrap();
+    world.store.insert(&jobs).await.unwrap_err();
+    assert_eq!(world.store.counts().await.unwrap().total(), 0);
+}
+
+#[tokio::test]
+async fn what_was_answered_is_there_after_a_store_was_dropped_without_closing() {
+    let world = World::new().await;
+    let job = world.job();
+    world
+        .store
+        .insert(std::slice::from_ref(&job))
+        .await
+        .unwrap();
+    let claimed = world.claim(1).await;
+    let World { store, dir, hand } = world;
+    let options = store.options.clone();
+    drop(store);
+
+    let again = SqliteStore::open(options).await.unwrap();
+    let record = again.job(job.id).await.unwrap().unwrap();
+    assert_eq!(record.lock_token, Some(claimed[0].token));
+    let settled = again.settle(&[done(&claimed[0])]).await.unwrap();
+    assert_eq!(settled, [Settled::Applied(JobState::Done)]);
+    drop((dir, hand));
+}
+
+#[tokio::test]
+async fn tokens_rise_across_reopening_and_pruning() {
+    let world = World::new().await;
+    world.store.insert(&[world.job()]).await.unwrap();
+    let first = world.claim(1).await.remove(0);
+    world.store.settle(&[done(&first)]).await.unwrap();
+    let at_once = std::time::Duration::ZERO;
+    let retention = crate::store::Retention {
+        done: at_once,
+        cancelled: at_once,
+        dead_letter: at_once,
+    };
+    assert_eq!(world.store.prune(&retention, 10).await.unwrap().jobs, 1);
+    assert_eq!(world.store.attempts(first.id).await.unwrap(), []);
+    world.store.close().await;
+
+    let again = SqliteStore::open(world.options()).await.unwrap();
+    again.insert(&[world.job()]).await.unwrap();
+    let second = again.claim(&request(1)).await.unwrap().remove(0);
+    assert!(second.token > first.token);
+}
+
+#[tokio::test]
+async fn a_closed_store_has_finished_what_it_accepted_and_refuses_the_rest() {
+    let world = World::new().await;
+    let jobs: Vec<_> = (0..20).map(|_| [world.job()]).collect();
+    let inserts = join_all(jobs.iter().map(|job| world.store.insert(job)));
+    let (answers, ()) = tokio::join!(inserts, world.store.close());
+    assert!(answers.iter().all(Result::is_ok));
+    let refused = [
+        world.store.insert(&[world.job()]).await.err(),
+        world.store.claim(&request(1)).await.err(),
+        world.store.job(jobs[0][0].id).await.err(),
+        world.store.counts().await.err(),
+        world.store.now().await.err(),
+        world.store.migrate().await.err(),
+        world.store.heartbeat().await.err(),
+        world.store.begin().await.err(),
+    ];
+    for error in refused {
+        let error = error.expect("the store is closed");
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+    }
+    world.store.close().await;
+    let again = SqliteStore::open(world.options()).await.unwrap();
+    assert_eq!(again.counts().await.unwrap().queued, 20);
+}
+
+#[tokio::test]
+async fn a_writer_that_lost_its_connection_opens_another() {
+    let world = World::new().await;
+    let lose = async || {
+        let sender = world.store.sender().unwrap();
+        sender.send(Op::Break).await.map_err(drop).unwrap();
+    };
+    lose().await;
+    world.store.insert(&[world.job()]).await.unwrap();
+
+    // While it cannot, it says so and does not try again at every call.
+    let (here, away) = (
+        world.dir.path().join("jobs.db"),
+        world.dir.path().join("away"),
+    );
+    std::fs::rename(&here, &away).unwrap();
+    std::fs::create_dir(&here).unwrap();
+    lose().await;
+    let error = world.store.insert(&[world.job()]).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+    std::fs::remove_dir(&here).unwrap();
+    std::fs::rename(&away, &here).unwrap();
+    let error = world.store.claim(&request(1)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+
+    world.hand.advance(std::time::Duration::from_secs(5));
+    assert_eq!(world.claim(9).await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_insert_and_a_commit_of_somebody_else_wake_a_listener() {
+    let world = World::new().await;
+    let mut listener = world.store.wakes();
+    // The first look finds out where to count from.
+    listener.wait().await;
+    world.store.insert(&[world.job()]).await.unwrap();
+    listener.wait().await;
+
+    let other = SqliteStore::open(world.options()).await.unwrap();
+    other.insert(&[world.job()]).await.unwrap();
+    listener.wait().await;
+    assert_eq!(world.claim(9).await.len(), 2);
+}
