@@ -109,10 +109,11 @@ use parse::Item;
 ///
 /// # Results
 ///
-/// A job returns nothing or a `Result<T, E>`, under any alias. `T` is stored as JSON. `E` is `JobError` or
-/// anything that converts into `Box<dyn Error + Send + Sync>`. An error is retried, unless it says that it
-/// is permanent: with `JobError::permanent`, through [`Classify`](macro@Classify), or by `retry_if`. A job
-/// with `cache` returns `Refreshed<T>` or `Result<Refreshed<T>, E>`.
+/// A job returns nothing or a `Result<T, E>`, under any alias. `T` is anything serde can write; it is not
+/// kept. `E` is `JobError` or anything that converts into `Box<dyn Error + Send + Sync>`. An error is
+/// retried unless trying again cannot help: because `JobError::permanent`, [`Classify`](macro@Classify) or
+/// `retry_if` says so, or because the runtime recognises it. A job with `cache` returns `Refreshed<T>` or
+/// `Result<Refreshed<T>, E>`; the runtime publishes the value, the job never writes the cache.
 ///
 /// # What is found at compile time
 ///
