@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use queue_runtime::job::{
-    CacheKey, Change, Claimed, DeadReason, DedupeUntil, Due, Fingerprint, Idempotency, JobResult,
-    Lease, NewJob, OnDuplicate, Settlement,
+    CacheKey, Change, Claimed, DeadReason, DedupeUntil, Due, Fingerprint, Idempotency, Lease,
+    NewJob, OnDuplicate, OutcomeKind, Settlement,
 };
 use queue_runtime::seam::Seam as _;
 use queue_runtime::store::{ClaimRequest, Heartbeat, Retention, Store};
@@ -290,7 +290,7 @@ fn bounded(settlement: Settlement, max_attempts: u32) -> Settlement {
     }
     Settlement {
         change: Change::DeadLetter { reason },
-        result: JobResult::DeadLetter,
+        outcome: OutcomeKind::Permanent,
         ..settlement
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use queue_runtime::job::JobResult;
+use queue_runtime::job::OutcomeKind;
 use queue_runtime::{Data, EnqueueError, JobError, JobState, Refreshed, Worker, job};
 
 use crate::world::World;
@@ -68,10 +68,10 @@ async fn a_stale_refresh_is_superseded_without_using_an_attempt() {
 
     let stale = world.job(old.id).await;
     assert_eq!((stale.state, stale.attempts), (JobState::Done, 0));
-    assert_eq!(stale.last_result, Some(JobResult::Superseded));
+    assert_eq!(stale.last_outcome, Some(OutcomeKind::Superseded));
     assert_eq!(
-        world.job(new.id).await.last_result,
-        Some(JobResult::Success)
+        world.job(new.id).await.last_outcome,
+        Some(OutcomeKind::Success)
     );
     assert_eq!(cached(&world), Some((4, "Grace".to_owned())));
 }

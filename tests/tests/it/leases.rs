@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use queue_runtime::job::{
-    Change, Claimed, DeadReason, JobEvent, JobResult, JobType, QueueName, Settled, Settlement,
+    Change, Claimed, DeadReason, JobEvent, JobType, OutcomeKind, QueueName, Settled, Settlement,
     WorkerId,
 };
 use queue_runtime::seam::Seam;
@@ -89,7 +89,7 @@ async fn the_job_of_a_dead_worker_is_run_again_by_another() {
         .attempts(sent.id)
         .await
         .expect("the store answers");
-    assert_eq!(attempts[0].result, Some(JobResult::Lost));
+    assert_eq!(attempts[0].outcome, Some(OutcomeKind::Lost));
     assert!(
         attempts[0]
             .error
@@ -122,7 +122,7 @@ async fn a_late_worker_cannot_finish_a_job_that_another_one_holds() {
         change: Change::DeadLetter {
             reason: DeadReason::Permanent,
         },
-        result: JobResult::DeadLetter,
+        outcome: OutcomeKind::Permanent,
         error: Some("too late".to_owned()),
         attempts: 1,
         crashes: 0,
@@ -189,8 +189,8 @@ async fn a_cancel_stops_a_running_handler() {
     started.notified().await;
     let job = world.job(sent.id).await;
     assert_eq!(
-        (job.state, job.last_result),
-        (JobState::Cancelled, Some(JobResult::Cancelled))
+        (job.state, job.last_outcome),
+        (JobState::Cancelled, Some(OutcomeKind::Cancelled))
     );
 }
 
@@ -230,7 +230,7 @@ async fn a_worker_that_lost_its_lease_stops_the_handler_and_says_nothing() {
                 change: Change::Queued {
                     delay: Duration::from_hours(90),
                 },
-                result: JobResult::Lost,
+                outcome: OutcomeKind::Lost,
                 error: None,
                 attempts: 1,
                 crashes: 1,

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use queue_runtime::job::{DeadReason, JobResult};
+use queue_runtime::job::{DeadReason, OutcomeKind};
 use queue_runtime::{
     Data, JobContext, JobError, JobResultExt, JobState, Permanent, StatusError, Worker, job,
 };
@@ -86,8 +86,8 @@ async fn an_error_is_tried_again_after_its_backoff() {
     let job = world.job(id).await;
     assert_eq!((job.state, job.attempts), (JobState::Done, 3));
     let attempts = world.queue.attempts(id).await.expect("the store answers");
-    let results: Vec<_> = attempts.iter().map(|a| (a.number, a.result)).collect();
-    let (retry, success) = (Some(JobResult::Retry), Some(JobResult::Success));
+    let results: Vec<_> = attempts.iter().map(|a| (a.number, a.outcome)).collect();
+    let (retry, success) = (Some(OutcomeKind::Retry), Some(OutcomeKind::Success));
     assert_eq!(results, [(1, retry), (2, retry), (3, success)]);
     assert_eq!(attempts[0].error.as_deref(), Some("no route to host"));
     for pair in attempts.windows(2) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use queue_runtime::job::JobResult;
+use queue_runtime::job::OutcomeKind;
 use queue_runtime::seam::Seam;
 use queue_runtime::{Data, JobContext, JobState, Worker, WorkerError, job};
 use tokio::sync::Notify;
@@ -84,7 +84,7 @@ async fn what_does_not_finish_is_handed_back_at_no_cost() {
         (job.state, job.attempts, job.crashes),
         (JobState::Queued, 0, 0)
     );
-    assert_eq!(job.last_result, Some(JobResult::HandedBack));
+    assert_eq!(job.last_outcome, Some(OutcomeKind::HandedBack));
     assert_eq!(
         stopped.0.load(std::sync::atomic::Ordering::Relaxed),
         1,

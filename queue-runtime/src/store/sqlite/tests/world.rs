@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tempfile::TempDir;
 
 use crate::job::{
-    Change, Claimed, Due, JobId, JobResult, JobType, NewJob, QueueName, Settlement, WorkerId,
+    Change, Claimed, Due, JobId, JobType, NewJob, OutcomeKind, QueueName, Settlement, WorkerId,
 };
 use crate::seam::{Seam, SystemSeam, next_ordinal, uuid_v7};
 use crate::store::ClaimRequest;
@@ -153,7 +153,7 @@ pub(super) fn done(claimed: &Claimed) -> Settlement {
         id: claimed.id,
         token: claimed.token,
         change: Change::Done,
-        result: JobResult::Success,
+        outcome: OutcomeKind::Success,
         error: None,
         attempts: claimed.attempt,
         crashes: 0,
