@@ -28,7 +28,7 @@
 //!
 //! A store takes its time from the seam that the fixture is given, or from a server whose
 //! statements accept the time as an argument. Two families are for stores that promise more, and
-//! are named after the semicolon: `wakes` (hints arrive by the time a verb has answered) and
+//! are named after the semicolon: `wakes` (hints arrive within the process) and
 //! `durable` (jobs outlive the process). Everything else is expected of every store.
 //!
 //! A case that fails prints the calls of the store and their answers, and every field that

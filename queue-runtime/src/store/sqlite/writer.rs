@@ -93,20 +93,13 @@ impl Writer {
     pub(super) fn start(self) -> Result<watch::Receiver<()>, StoreError> {
         let (running, ended) = watch::channel(());
         let seam = Arc::clone(&self.options.seam);
-        let body = move || {
-            match tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .build()
-            {
-                Ok(runtime) => runtime.block_on(self.run()),
-                // Whoever writes hears that the writer is gone.
-                Err(error) => tracing::error!(%error, "the writer of the store cannot start"),
-            }
+        let work = async move {
+            self.run().await;
             drop(running);
         };
-        match seam.spawn_thread("queue-writer", Box::new(body)) {
+        match seam.spawn_apart("queue-writer", Box::pin(work)) {
             // It ends when every sender is gone; `close` waits for that through `ended`.
-            Ok(_) => Ok(ended),
+            Ok(()) => Ok(ended),
             Err(error) => Err(StoreError::new(
                 StoreErrorKind::Unavailable,
                 "open",

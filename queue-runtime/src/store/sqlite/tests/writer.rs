@@ -231,16 +231,15 @@ async fn a_blocked_runtime_does_not_leave_the_database_locked() {
     for _ in 0..3 {
         tokio::task::yield_now().await;
     }
-    let beat = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
+    let (said, hears) = std::sync::mpsc::channel();
+    let beat = async move {
         let span = std::time::Duration::from_mins(1);
-        let said = runtime.block_on(heartbeat.extend(&[lease], span));
-        assert_eq!(said.unwrap(), [crate::store::Extended::Kept]);
+        said.send(heartbeat.extend(&[lease], span).await)
+            .expect("the test listens");
     };
-    let thread = world.hand.spawn_thread("beat", Box::new(beat)).unwrap();
-    thread.join().expect("the lease was renewed");
+    world.hand.spawn_apart("beat", Box::pin(beat)).unwrap();
+    let answer = hears.recv().expect("the lease was renewed");
+    assert_eq!(answer.unwrap(), [crate::store::Extended::Kept]);
 }
 
 #[tokio::test]
