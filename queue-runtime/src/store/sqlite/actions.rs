@@ -27,6 +27,7 @@ pub(super) async fn cancel(
             let cancelled = Final {
                 seq: job.seq,
                 id,
+                token: None,
                 state: JobState::Cancelled,
                 reason: None,
                 outcome: OutcomeKind::Cancelled,

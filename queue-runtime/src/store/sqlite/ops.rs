@@ -69,6 +69,20 @@ impl Op {
         }
     }
 
+    /// Roughly how many rows it changes.
+    pub(super) fn rows(&self) -> usize {
+        match self {
+            Self::Insert { jobs, .. } => jobs.len(),
+            Self::Exchange {
+                settlements,
+                request,
+                ..
+            } => settlements.len() + request.as_ref().map_or(0, |request| request.limit),
+            Self::Prune { limit, .. } => *limit,
+            _ => 1,
+        }
+    }
+
     /// Says whether somebody still waits for the answer.
     pub(super) fn is_wanted(&self) -> bool {
         match self {

@@ -8,7 +8,9 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use super::error::Fault;
 use super::rows::{Columns, json, span_ms};
 use super::statements::{Sql, Statements};
-use crate::job::{Change, DeadReason, JobId, JobState, OutcomeKind, Settled, Settlement};
+use crate::job::{
+    Change, DeadReason, JobId, JobState, LeaseToken, OutcomeKind, Settled, Settlement,
+};
 use crate::time::Timestamp;
 
 /// A job that a settlement may change.
@@ -25,6 +27,8 @@ struct Held {
 pub(super) struct Final<'a> {
     pub(super) seq: i64,
     pub(super) id: JobId,
+    /// The attempt that ends with it, if one does.
+    pub(super) token: Option<LeaseToken>,
     pub(super) state: JobState,
     pub(super) reason: Option<DeadReason>,
     pub(super) outcome: OutcomeKind,
@@ -47,7 +51,6 @@ pub(super) async fn settle(
     let held = held(conn, statements, now, settlements).await?;
     let mut finals = Vec::new();
     let mut queued = Vec::new();
-    let mut attempts = Vec::new();
     let mut wake = false;
     let mut settled = HashSet::new();
     for job in held {
@@ -59,18 +62,18 @@ pub(super) async fn settle(
             continue;
         }
         let error = settlement.error.as_deref();
-        attempts.push((settlement.token.get(), settlement.outcome.as_str(), error));
         let (state, reason) = match &settlement.change {
             Change::Queued { delay } if !job.cancel_requested => {
                 wake |= delay.is_zero();
                 queued.push((
                     job.seq,
-                    span_ms(*delay),
+                    settlement.token.get(),
                     settlement.outcome.as_str(),
                     error,
                     settlement.attempts,
                     settlement.crashes,
                     settlement.snoozes,
+                    span_ms(*delay),
                 ));
                 answers[job.place] = Settled::Applied(JobState::Queued);
                 continue;
@@ -83,6 +86,7 @@ pub(super) async fn settle(
         finals.push(Final {
             seq: job.seq,
             id: settlement.id,
+            token: Some(settlement.token),
             state,
             reason,
             outcome: settlement.outcome,
@@ -94,11 +98,8 @@ pub(super) async fn settle(
             has_keys: job.has_keys,
         });
     }
-    if !attempts.is_empty() {
-        apply(conn, &statements.settle_attempts, json(&attempts), now).await?;
-    }
     if !queued.is_empty() {
-        apply(conn, &statements.settle_queued, json(&queued), now).await?;
+        apply(conn, &statements.settle_back, json(&queued), now).await?;
     }
     wake |= finish(conn, statements, now, &finals).await?;
     Ok((answers, wake))
@@ -119,17 +120,18 @@ pub(super) async fn finish(
         .map(|job| {
             (
                 job.seq,
-                job.state.as_str(),
-                job.reason.map(DeadReason::as_str),
+                job.token.map(LeaseToken::get),
                 job.outcome.as_str(),
                 job.error,
                 job.attempts,
                 job.crashes,
                 job.snoozes,
+                job.state.as_str(),
+                job.reason.map(DeadReason::as_str),
             )
         })
         .collect();
-    apply(conn, &statements.settle_move, json(&rows), now).await?;
+    apply(conn, &statements.settle_end, json(&rows), now).await?;
     let keys: Vec<_> = finals
         .iter()
         .filter(|job| job.has_keys)

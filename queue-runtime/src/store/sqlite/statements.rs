@@ -56,8 +56,10 @@ macro_rules! statements {
             pub(super) begin: Sql,
             /// `claim_attempts`, then `claim_take`.
             pub(super) claim_start: Sql,
-            /// `settle_final`, then `settle_remove`.
-            pub(super) settle_move: Sql,
+            /// `settle_attempts`, then `settle_final`, then `settle_remove`.
+            pub(super) settle_end: Sql,
+            /// `settle_attempts`, then `settle_queued`.
+            pub(super) settle_back: Sql,
             $(pub(super) $name: Sql,)*
         }
 
@@ -68,12 +70,15 @@ macro_rules! statements {
                 let mut all = Self {
                     begin: begin.clone(),
                     claim_start: begin.clone(),
-                    settle_move: begin.clone(),
+                    settle_end: begin.clone(),
+                    settle_back: begin.clone(),
                     $($name: Sql::new($file),)*
                 };
                 all.begin = begin.then(&all.clock);
                 all.claim_start = all.claim_attempts.then(&all.claim_take);
-                all.settle_move = all.settle_final.then(&all.settle_remove);
+                let ended = &all.settle_attempts;
+                all.settle_end = ended.then(&all.settle_final).then(&all.settle_remove);
+                all.settle_back = ended.then(&all.settle_queued);
                 all
             }
 

@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use crate::seam::Seam;
 use crate::store::Wake;
 
-/// How often to look; one look costs about 20 µs.
+/// How often to look; a look is one small call to the connection's thread.
 const LOOK_EVERY: Duration = Duration::from_millis(75);
 
 /// The pause until the next look, if anybody listens.

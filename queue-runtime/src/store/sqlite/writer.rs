@@ -34,6 +34,10 @@ use crate::store::Wake;
 /// Operations that share one transaction at most: bounds how long its first one waits.
 const BATCH_MAX: usize = 512;
 
+/// Rows that share one transaction at most, unless one operation alone has more: bounds how long
+/// the database is locked for others, the heartbeat among them.
+const BATCH_ROWS_MAX: usize = 4_096;
+
 /// Operations that may wait for the writer; more wait at the door.
 pub(super) const WAITING_MAX: usize = 4 * BATCH_MAX;
 
@@ -148,16 +152,15 @@ impl Writer {
             return;
         }
         self.gathered = batch.len();
-        let ops = std::mem::take(batch);
-        // A panic is a bug of ours: the callers hear `Unavailable` as their replies drop, and
-        // a connection in an unknown state is not used again.
-        if AssertUnwindSafe(self.serve(ops))
-            .catch_unwind()
-            .await
-            .is_err()
-        {
-            tracing::error!("the writer of the store panicked and goes on");
-            self.link.conn = None;
+        while !batch.is_empty() {
+            let ops = batch.drain(..fitting(batch)).collect();
+            // A panic is a bug of ours: the callers hear `Unavailable` as their replies drop,
+            // and a connection in an unknown state is not used again.
+            let served = AssertUnwindSafe(self.serve(ops)).catch_unwind().await;
+            if served.is_err() {
+                tracing::error!("the writer of the store panicked and goes on");
+                self.link.conn = None;
+            }
         }
     }
 
@@ -276,4 +279,14 @@ impl Writer {
             }
         }
     }
+}
+
+/// How many operations at the head of a batch fit into one transaction.
+fn fitting(batch: &[Op]) -> usize {
+    let mut rows = 0_usize;
+    let fits = |op: &&Op| {
+        rows = rows.saturating_add(op.rows());
+        rows <= BATCH_ROWS_MAX
+    };
+    batch.iter().take_while(fits).count().max(1)
 }

@@ -1,6 +1,6 @@
 -- Copies jobs that become final to the finished jobs; `settle_remove` takes them away.
--- params: ?1 jobs as a JSON array of arrays (0 row number, 1 final state, 2 dead-letter reason,
---   3 outcome, 4 error, 5 attempts, 6 crashes, 7 snoozes), ?2 now in ms
+-- params: ?1 jobs as a JSON array of arrays (0 row number, 1 lease token, 2 outcome, 3 error,
+--   4 attempts, 5 crashes, 6 snoozes, 7 final state, 8 dead-letter reason), ?2 now in ms
 -- returns: nothing
 -- locks: runs inside the writing transaction
 -- index: primary key
@@ -50,12 +50,12 @@ select
   j.job_type,
   j.queue,
   j.payload_schema,
-  item ->> 1,
-  j.priority,
-  item ->> 5,
-  j.max_attempts,
-  item ->> 6,
   item ->> 7,
+  j.priority,
+  item ->> 4,
+  j.max_attempts,
+  item ->> 5,
+  item ->> 6,
   j.generation,
   j.run_at,
   j.cancel_requested_at,
@@ -69,14 +69,14 @@ select
   j.cache_key,
   j.cache_version,
   j.deadline,
-  item ->> 3,
   item ->> 2,
+  item ->> 8,
   j.trace_context,
   j.created_at,
   ?2,
   j.started_at,
   ?2,
-  coalesce(item ->> 4, j.last_error),
+  coalesce(item ->> 3, j.last_error),
   j.payload
 from batch
 cross join {q}jobs j

@@ -1,6 +1,6 @@
 -- Sends jobs back to wait.
--- params: ?1 jobs as a JSON array of arrays (0 row number, 1 delay in ms, 2 outcome, 3 error,
---   4 attempts, 5 crashes, 6 snoozes), ?2 now in ms
+-- params: ?1 jobs as a JSON array of arrays (0 row number, 1 lease token, 2 outcome, 3 error,
+--   4 attempts, 5 crashes, 6 snoozes, 7 delay in ms), ?2 now in ms
 -- returns: nothing
 -- locks: runs inside the writing transaction
 -- index: primary key
@@ -10,7 +10,7 @@ set
   attempts = back.item ->> 4,
   crashes = back.item ->> 5,
   snoozes = back.item ->> 6,
-  run_at = ?2 + min(back.item ->> 1, 9223372036854775807 - ?2),
+  run_at = ?2 + min(back.item ->> 7, 9223372036854775807 - ?2),
   locked_until = null,
   locked_by = null,
   last_outcome = back.item ->> 2,

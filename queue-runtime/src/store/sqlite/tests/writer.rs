@@ -264,3 +264,42 @@ async fn a_full_disk_is_said_to_be_full_and_loses_nothing_that_was_answered() {
     assert!(error.to_string().contains("the disk is full"), "{error}");
     assert_eq!(store.counts().await.unwrap().queued, accepted);
 }
+
+#[tokio::test]
+async fn a_transaction_is_bounded_by_its_rows() {
+    let world = World::new().await;
+    let bulks: Vec<Vec<_>> = (0..6)
+        .map(|_| (0..1_500).map(|_| world.job()).collect())
+        .collect();
+    let before = world.store.commits();
+    let answers = join_all(bulks.iter().map(|bulk| world.store.insert(bulk))).await;
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.as_ref().unwrap().len() == 1_500)
+    );
+    assert!(world.store.commits() - before >= 3);
+    assert_eq!(world.store.counts().await.unwrap().queued, 9_000);
+}
+
+#[tokio::test]
+async fn two_stores_on_one_file_never_claim_the_same_job_or_give_the_same_token() {
+    let world = World::new().await;
+    let other = SqliteStore::open(world.options()).await.unwrap();
+    let jobs: Vec<_> = (0..300).map(|_| world.job()).collect();
+    world.store.insert(&jobs).await.unwrap();
+    let seven = request(7);
+    let mut claimed = Vec::new();
+    loop {
+        let (ours, theirs) = tokio::join!(world.store.claim(&seven), other.claim(&seven));
+        let before = claimed.len();
+        claimed.extend(ours.unwrap());
+        claimed.extend(theirs.unwrap());
+        if claimed.len() == before {
+            break;
+        }
+    }
+    let ids: std::collections::HashSet<_> = claimed.iter().map(|c| c.id).collect();
+    let tokens: std::collections::HashSet<_> = claimed.iter().map(|c| c.token).collect();
+    assert_eq!((claimed.len(), ids.len(), tokens.len()), (300, 300, 300));
+}
