@@ -1,15 +1,15 @@
 //! The `#[job]` attribute as the compiler sees it: what it accepts, what it refuses, and in which words.
 //!
-//! Each file under `ui/pass` is a program that must compile and run; each under `ui/fail` must be refused
-//! with exactly the errors beside it. After a change of wording, `TRYBUILD=overwrite` writes them anew;
+//! Each file under `ui/pass_alone` is a program that must compile and run as a crate of its own (the others
+//! are in `accepted.rs`); each under `ui/fail` must be refused with exactly the errors beside it. After a change of wording, `TRYBUILD=overwrite` writes them anew;
 //! read them before they are committed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn accepted_jobs_compile_and_do_what_their_cases_say() {
-    trybuild::TestCases::new().pass("ui/pass/*.rs");
+fn jobs_that_need_a_crate_of_their_own_are_accepted() {
+    trybuild::TestCases::new().pass("ui/pass_alone/*.rs");
 }
 
 #[test]

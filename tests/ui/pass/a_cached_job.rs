@@ -17,7 +17,7 @@ struct Source {
     version: u64,
 }
 
-fn main() {
+pub fn main() {
     let made = fallible::new(7, 3);
     assert_eq!(made.cache_key().as_deref(), Some("[\"7\"]"));
     assert_eq!(made.cache_version(), Some(3));

@@ -23,7 +23,7 @@ macro_rules! whole {
 
 whole! { async fn plain(text: String) { drop(text); } }
 
-fn main() {
+pub fn main() {
     let made = borrowing::new("a@b.c", 1);
     assert_eq!(made.dedupe_key().as_deref(), Some("mail-a@b.c"));
     assert_eq!(listing::new(7, 1).dedupe_key().as_deref(), Some("[\"7\",\"1\"]"));

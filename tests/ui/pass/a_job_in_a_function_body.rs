@@ -5,7 +5,7 @@ use queue_runtime::{Job, job};
 #[path = "../support/mod.rs"]
 mod support;
 
-fn main() {
+pub fn main() {
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Local {
         id: u64,

@@ -11,7 +11,7 @@ async fn count_up(mut count: u32) -> Result<u32, std::io::Error> {
     Ok(count)
 }
 
-fn main() {
+pub fn main() {
     assert_eq!(support::block_on(count_up(1)).expect("the case cannot fail"), 2);
     assert_eq!(count_up::new(1).count, 1);
 }

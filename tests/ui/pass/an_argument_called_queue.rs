@@ -28,7 +28,7 @@ fn enqueues(to: &Queue) -> Enqueue<'_, AwkwardJob> {
     awkward::enqueue(to, "q".to_owned(), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 }
 
-fn main() {
+pub fn main() {
     let made = awkward::new("q".to_owned(), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
     let back: AwkwardJob = support::read(&support::stored(&made));
     assert_eq!((back.queue.as_str(), back.payload, back.call), ("q", 1, 10));

@@ -15,7 +15,7 @@ async fn keeps(bare: Bare) {
     drop(bare);
 }
 
-fn main() {
+pub fn main() {
     let made = keeps::new(Bare { secret: "hunter2".to_owned() });
     assert_eq!(format!("{made:?}"), "KeepsJob { bare: .. }");
     let back: KeepsJob = support::read(&support::stored(&made));

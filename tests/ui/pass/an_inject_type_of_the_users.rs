@@ -29,7 +29,7 @@ async fn mixed(
     Ok(format!("{} {} {} {}", *state, data.text, tenant.0, ctx.attempt()))
 }
 
-fn main() {
+pub fn main() {
     let made = mixed::new(Data { text: "a".into() });
     assert_eq!(support::stored(&made), r#"{"data":{"text":"a"}}"#);
     let def = format!("{:?}", MixedJob::DEF);

@@ -20,7 +20,7 @@ pub async fn gone(missing: Missing) {}
 #[allow(dead_code)]
 pub struct GoneJob;
 
-fn main() {
+pub fn main() {
     assert_eq!(OldJob::DEF.name(), "old");
     assert_eq!(HereJob::DEF.name(), "here");
 }

@@ -36,7 +36,7 @@ async fn send() -> Result<(), MailError> {
     Err(MailError::Other)
 }
 
-fn main() {
+pub fn main() {
     assert_eq!(MailError::NoSuchAddress { address: "a".into() }.class(), Class::Permanent);
     assert_eq!(MailError::Busy(3).class(), Class::Retry);
     assert_eq!(MailError::Other.class(), Class::Unknown);

@@ -7,7 +7,7 @@ async fn open(user_id: u64) {
     let _ = user_id;
 }
 
-fn main() {
+pub fn main() {
     let made = open::new(7);
     assert_eq!(format!("{made:?}"), "OpenJob { user_id: 7 }");
     assert_eq!(made.clone(), made);

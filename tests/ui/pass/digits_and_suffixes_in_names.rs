@@ -11,7 +11,7 @@ async fn cleanup_job() {}
 #[job(name = "mail.digest", alias = "digest", alias = "mail.summary", payload = Digest)]
 async fn weekly() {}
 
-fn main() {
+pub fn main() {
     assert_eq!(Send2faCodeJob::DEF.name(), "send_2fa_code");
     assert_eq!(CleanupJob::DEF.name(), "cleanup_job");
     assert_eq!(Digest::DEF.name(), "mail.digest");

@@ -43,7 +43,7 @@ async fn alias() -> Short<()> {
     Ok(())
 }
 
-fn main() {
+pub fn main() {
     let names = [
         NothingJob::DEF.name(),
         JobErrorJob::DEF.name(),

@@ -56,7 +56,7 @@ async fn other_values(id: u64) {
     let _ = id;
 }
 
-fn main() {
+pub fn main() {
     assert_eq!(RefreshProduct::DEF.name(), "catalog.refresh:v2");
     let def = format!("{:?}", RefreshProduct::DEF);
     for set in [

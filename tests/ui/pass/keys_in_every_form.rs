@@ -32,7 +32,7 @@ async fn pair(left: &str, right: &str) {
     let _ = (left, right);
 }
 
-fn main() {
+pub fn main() {
     let expected = Some("[\"7\",\"9\",\"a,b\"]");
     assert_eq!(text_list::new(7, order()).dedupe_key().as_deref(), expected);
     assert_eq!(token_list::new(7, order()).dedupe_key().as_deref(), expected);

@@ -14,7 +14,7 @@ async fn sweep(_: JobContext, mut limit: Data<u32>) -> Result<u32, std::io::Erro
     Ok(*limit)
 }
 
-fn main() {
+pub fn main() {
     assert_eq!(support::stored(&nightly::new()), r#"{}"#);
     let back: SweepJob = support::read(r#"{"unknown":1}"#);
     assert_eq!(format!("{back:?}"), "SweepJob");

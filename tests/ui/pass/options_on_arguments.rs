@@ -19,7 +19,7 @@ async fn evolved(
     let _ = (user_id, email, locale, count);
 }
 
-fn main() {
+pub fn main() {
     let made = evolved::new(7, "a", "de".to_owned(), 2);
     let expected = r#"{"uid":7,"email":"a","locale":"de","count":2}"#;
     assert_eq!(support::stored(&made), expected);

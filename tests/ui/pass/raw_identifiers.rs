@@ -10,7 +10,7 @@ async fn r#match(r#type: String, r#fn: u64) -> Refreshed<String> {
     Refreshed::at(r#fn, r#type)
 }
 
-fn main() {
+pub fn main() {
     assert_eq!(MatchJob::DEF.name(), "match");
     let made = r#match::new("a".to_owned(), 3);
     assert_eq!(support::stored(&made), r#"{"type":"a","fn":3}"#);

@@ -33,7 +33,7 @@ async fn by_generic_function() -> Result<(), Refused> {
     Err(Refused)
 }
 
-fn main() {
+pub fn main() {
     assert_eq!(ByMethodJob::DEF.name(), "by_method");
     assert_eq!(ByGenericFunctionJob::DEF.name(), "by_generic_function");
 }

@@ -49,7 +49,7 @@ mod bare {
     }
 }
 
-fn main() {
+pub fn main() {
     use queue_runtime::Job as _;
     let made = shadowing::shadowed::new(7, "a");
     assert_eq!(made.dedupe_key().as_deref(), Some("u-7"));

@@ -39,7 +39,7 @@ pub async fn send_welcome(
     Ok(())
 }
 
-fn main() {
+pub fn main() {
     assert_eq!(SendWelcomeJob::DEF.name(), "send_welcome");
     assert_eq!(SendWelcomeJob::DEF.max_attempts(), 6);
     assert_eq!(SendWelcomeJob::DEF.declared_at().package, env!("CARGO_PKG_NAME"));
