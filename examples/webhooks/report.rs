@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use queue_runtime::job::JobResult;
+use queue_runtime::job::OutcomeKind;
 use queue_runtime::{JobId, JobState, Queue};
 use serde::Serialize;
 
@@ -72,11 +72,17 @@ pub(crate) async fn gather(
             }
             _ => sum.lost += 1,
         }
-        for attempt in queue.attempts(*id).await? {
-            let error = attempt.error.unwrap_or_default();
-            sum.retries += usize::from(attempt.result == Some(JobResult::Retry));
-            sum.timeouts += usize::from(error.starts_with("timed out"));
-            report.lost_attempts += usize::from(attempt.result == Some(JobResult::Lost));
+        let attempts = queue.attempts(*id).await?;
+        let last = attempts.len().saturating_sub(1);
+        for (place, attempt) in attempts.into_iter().enumerate() {
+            use OutcomeKind::{Lost, Panicked, Retry, RetryAfter, TimedOut};
+            let failed = matches!(
+                attempt.outcome,
+                Some(Retry | RetryAfter | TimedOut | Panicked)
+            );
+            sum.retries += usize::from(failed && place < last);
+            sum.timeouts += usize::from(attempt.outcome == Some(TimedOut));
+            report.lost_attempts += usize::from(attempt.outcome == Some(Lost));
             workers.insert(attempt.worker);
         }
     }

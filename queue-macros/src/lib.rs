@@ -104,14 +104,16 @@ use parse::Item;
 ///
 /// **Keys** name payload fields. `dedupe = "user_id, order.id"` and `dedupe(user_id, order.id)` are lists,
 /// whose values never run into each other; `dedupe = "user-{user_id}"` is a template as in `format!`. Each
-/// value implements `KeyPart`: integers, `bool`, `char`, strings and ids do, floats and maps do not.
+/// value implements `KeyPart`: integers, `bool`, `char`, strings and options of them do, floats and maps do
+/// not. In a template it also implements `Display`.
 ///
 /// # Results
 ///
-/// A job returns nothing or a `Result<T, E>`, under any alias. `T` is stored as JSON. `E` is `JobError` or
-/// anything that converts into `Box<dyn Error + Send + Sync>`. An error is retried, unless it says that it
-/// is permanent: with `JobError::permanent`, through [`Classify`](macro@Classify), or by `retry_if`. A job
-/// with `cache` returns `Result<Refreshed<T>, E>`.
+/// A job returns nothing or a `Result<T, E>`, under any alias. `T` is anything serde can write; it is not
+/// kept. `E` is `JobError` or anything that converts into `Box<dyn Error + Send + Sync>`. An error is
+/// retried unless trying again cannot help: because `JobError::permanent`, [`Classify`](macro@Classify) or
+/// `retry_if` says so, or because the runtime recognises it. A job with `cache` returns `Refreshed<T>` or
+/// `Result<Refreshed<T>, E>`; the runtime publishes the value, the job never writes the cache.
 ///
 /// # What is found at compile time
 ///

@@ -31,15 +31,13 @@ pub trait Seam: fmt::Debug + Send + Sync + 'static {
     /// Runs a task beside the caller; dropping the handle detaches it.
     fn spawn(&self, task: BoxFuture<'static, ()>) -> tokio::task::JoinHandle<()>;
 
-    /// Runs `body` on an operating-system thread of its own, named `name`.
+    /// Runs a task apart from the caller's tasks, on an operating-system thread named `name`
+    /// with a small runtime of its own, so that a handler which blocks every thread of the
+    /// caller's runtime cannot keep it from running. A test runs it beside the others.
     ///
     /// # Errors
     /// If the system refuses another thread.
-    fn spawn_thread(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> std::io::Result<std::thread::JoinHandle<()>>;
+    fn spawn_apart(&self, name: &str, task: BoxFuture<'static, ()>) -> std::io::Result<()>;
 
     /// Returns 64 random bits.
     fn random(&self) -> u64;
@@ -93,14 +91,12 @@ impl Seam for SystemSeam {
         tokio::spawn(task)
     }
 
-    fn spawn_thread(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> std::io::Result<std::thread::JoinHandle<()>> {
-        std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(body)
+    fn spawn_apart(&self, name: &str, task: BoxFuture<'static, ()>) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        thread.spawn(move || runtime.block_on(task)).map(drop)
     }
 
     fn random(&self) -> u64 {

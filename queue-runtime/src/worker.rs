@@ -241,7 +241,8 @@ impl Street {
                 done = wait(&mut exchange) => {
                     exchange = None;
                     match self.exchanged(done)? {
-                        Next::Wait(span) => look_again = span.map(|span| seam.sleep(span)),
+                        Next::GoOn => {}
+                        Next::LookAgain(span) => look_again = Some(seam.sleep(span)),
                         Next::Pause(span) => pause = Some(seam.sleep(span)),
                     }
                 }
@@ -400,11 +401,11 @@ impl Street {
             // The claim was on its way when the shutdown began.
             self.hand_back_stock();
         }
-        Ok(Next::Wait(
-            self.claims
-                .is_idle()
-                .then(|| self.idle_span(answer.next_due)),
-        ))
+        // A settlement without a claim is no news, so a look that is due stays due.
+        Ok(match limit > 0 && self.claims.are_exhausted() {
+            true => Next::LookAgain(self.idle_span(answer.next_due)),
+            false => Next::GoOn,
+        })
     }
 
     /// How long an idle worker waits before it looks again: until the next job is due, but no
@@ -485,8 +486,10 @@ impl Street {
 
 /// What the loop does after an exchange.
 enum Next {
-    /// Goes on; looks again after a span if it is idle.
-    Wait(Option<Duration>),
+    /// Goes on as before.
+    GoOn,
+    /// Asks the store again after a span, since it has nothing for now.
+    LookAgain(Duration),
     /// Leaves the store alone for a span.
     Pause(Duration),
 }

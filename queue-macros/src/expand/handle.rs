@@ -31,7 +31,7 @@ pub(crate) fn handle(job: &Job) -> TokenStream {
     let names = job.fields().map(|field| &field.ident);
     let values = job.fields().map(|Field { ident, is_str, .. }| {
         if *is_str {
-            quote!(#ident: #runtime::private::String::from(#ident))
+            quote!(#ident: ::std::borrow::ToOwned::to_owned(#ident))
         } else {
             quote!(#ident)
         }

@@ -42,7 +42,7 @@ pub(crate) fn payload(job: &Job) -> TokenStream {
         #(#cfgs)*
         #[doc = #doc]
         #derives
-        #[allow(dead_code, non_snake_case, private_interfaces, clippy::type_complexity)]
+        #[allow(dead_code, non_camel_case_types, non_snake_case, private_interfaces, clippy::type_complexity)]
         #vis struct #payload { #(#fields)* }
         #debug
     }

@@ -6,6 +6,10 @@
 
 use std::ops::Range;
 
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::parse::Parser;
+
 /// A key as written, every name with its place (in bytes) in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum KeyText {
@@ -149,11 +153,12 @@ fn has_lone_brace(text: &str) -> bool {
     plain.contains(['{', '}'])
 }
 
+/// Whether `text` can name a field; keywords can, as `r#type` does.
 fn is_name(text: &str) -> bool {
-    let reserved = ["", "_", "self", "Self", "super", "crate"];
-    !text.starts_with(|c: char| c.is_ascii_digit())
+    let reserved = ["_", "self", "Self", "super", "crate"];
+    text.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && Ident::parse_any.parse_str(text).is_ok()
         && !reserved.contains(&text)
-        && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 fn is_index(text: &str) -> bool {
@@ -180,6 +185,8 @@ mod tests {
             &[(&["user_id"], 0..7), (&["order", "id"], 9..14)],
         );
         check(" a ,b", &[(&["a"], 1..2), (&["b"], 4..5)]);
+        check("type", &[(&["type"], 0..4)]);
+        check("straße.größe", &[(&["straße", "größe"], 0..7)]);
         check("pair.0", &[(&["pair", "0"], 0..4)]);
     }
 
@@ -226,6 +233,11 @@ mod tests {
             "user id",
             "`user id` is not a field; write `user_id`, `order.id`, or a template such as `user-{user_id}`",
             0..7,
+        );
+        check(
+            "order.①",
+            "`order.①` is not a field; write `user_id`, `order.id`, or a template such as `user-{user_id}`",
+            0..9,
         );
         check(
             "a, b-c",

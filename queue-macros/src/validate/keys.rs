@@ -11,13 +11,14 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, Index, LitStr, Member, Token};
 
+use super::argument::last_segment;
 use super::chosen::{Chosen, Value};
 use super::signature::Signature;
 use super::values;
 use crate::errors::Errors;
-use crate::model::{Arg, Key, KeyPath, Keys};
+use crate::model::{Arg, Field, Key, KeyPath, Keys};
 use crate::parse::Form;
-use crate::parse::key::{KeyText, PathText, key};
+use crate::parse::key::{Hole, KeyText, PathText, key};
 use crate::suggest;
 
 /// Reads the four keys. `cache` and `version` are both `Some` or both `None`.
@@ -72,23 +73,31 @@ impl Scope<'_> {
                     .collect();
                 paths.into_iter().collect::<Option<Vec<_>>>().map(Key::List)
             }
-            KeyText::Template(holes) => {
-                let mut fields: Vec<Ident> = Vec::new();
-                let mut known = true;
-                for hole in holes {
-                    match self.field(&hole.name) {
-                        Ok(field) if fields.contains(field) => {}
-                        Ok(field) => fields.push(field.clone()),
-                        Err(message) => {
-                            known = false;
-                            let _: Option<Key> =
-                                self.missing(value, &literal, hole.place, &message, errors);
-                        }
-                    }
+            KeyText::Template(holes) => self.template(value, literal, &holes, errors),
+        }
+    }
+
+    fn template(
+        &self,
+        value: Value<'_>,
+        literal: LitStr,
+        holes: &[Hole],
+        errors: &mut Errors,
+    ) -> Option<Key> {
+        let mut fields: Vec<Ident> = Vec::new();
+        let before = errors.count();
+        for Hole { name, place } in holes {
+            let field = self.field(name).and_then(has_text);
+            match field {
+                Ok(field) if fields.contains(&field.ident) => {}
+                Ok(field) => fields.push(field.ident.clone()),
+                Err(message) if self.complete => {
+                    drawn::<Key>(value, &literal, place.clone(), &message, errors);
                 }
-                known.then_some(Key::Template(literal, fields))
+                Err(_) => return None,
             }
         }
+        (errors.count() == before).then_some(Key::Template(literal, fields))
     }
 
     fn version(&self, value: Value<'_>, errors: &mut Errors) -> Option<KeyPath> {
@@ -115,9 +124,10 @@ impl Scope<'_> {
         let (first, rest) = path.segments.split_first()?;
         let field = match self.field(first) {
             Ok(field) => field,
-            Err(message) => {
-                return self.missing(value, literal, path.place.clone(), &message, errors);
+            Err(message) if self.complete => {
+                return drawn(value, literal, path.place.clone(), &message, errors);
             }
+            Err(_) => return None,
         };
         // The literal's place without its origin: else the compiler proposes edits inside the string.
         let span = Span::call_site().located_at(literal.span());
@@ -126,7 +136,7 @@ impl Scope<'_> {
             Err(_) => Member::Named(any_ident(segment, span)),
         });
         Some(KeyPath {
-            field: field.clone(),
+            field: field.ident.clone(),
             rest: rest.collect(),
             span,
         })
@@ -159,7 +169,7 @@ impl Scope<'_> {
         };
         match self.field(&first.unraw().to_string()) {
             Ok(field) => Some(KeyPath {
-                field: field.clone(),
+                field: field.ident.clone(),
                 rest,
                 span: Span::call_site().located_at(first.span()),
             }),
@@ -172,17 +182,19 @@ impl Scope<'_> {
     }
 
     /// The payload field called `name`, or why there is none.
-    fn field(&self, name: &str) -> Result<&Ident, String> {
+    fn field(&self, name: &str) -> Result<&Field, String> {
         let fields = || {
             self.arguments.iter().filter_map(|argument| match argument {
-                Arg::Payload(field) => Some(&field.ident),
+                Arg::Payload(field) => Some(field),
                 Arg::Injected(_) => None,
             })
         };
-        if let Some(found) = fields().find(|field| field.unraw() == name) {
+        if let Some(found) = fields().find(|field| field.ident.unraw() == name) {
             return Ok(found);
         }
-        let names: Vec<String> = fields().map(|field| field.unraw().to_string()).collect();
+        let names: Vec<String> = fields()
+            .map(|field| field.ident.unraw().to_string())
+            .collect();
         let names = || names.iter().map(String::as_str);
         let known = match suggest::list(names()) {
             list if list.is_empty() => "this job has none".to_owned(),
@@ -205,20 +217,18 @@ impl Scope<'_> {
         };
         Err(format!("no payload field `{name}`{hint}"))
     }
+}
 
-    fn missing<T>(
-        &self,
-        value: Value<'_>,
-        literal: &LitStr,
-        place: Range<usize>,
-        message: &str,
-        errors: &mut Errors,
-    ) -> Option<T> {
-        if !self.complete {
-            return None;
-        }
-        drawn(value, literal, place, message, errors)
+/// Refuses an `Option` in a template: the compiler would propose its Debug output, which no key may hold.
+fn has_text(field: &Field) -> Result<&Field, String> {
+    let is_option = last_segment(&field.written).is_some_and(|last| last.ident == "Option");
+    if is_option {
+        let name = field.ident.unraw();
+        return Err(format!(
+            "`{name}` may be absent, which no template can show; write the list form, as in `{name}, other`"
+        ));
     }
+    Ok(field)
 }
 
 fn key_form<T>(value: Value<'_>, errors: &mut Errors) -> Option<T> {

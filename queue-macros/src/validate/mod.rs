@@ -121,6 +121,11 @@ fn suffixed(function: &Ident) -> String {
     if !name.ends_with("Job") {
         name.push_str("Job");
     }
+    // `_2fa` keeps its underscore, since no name starts with a digit.
+    let starts_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
+    if starts_with_digit {
+        name.insert(0, '_');
+    }
     name
 }
 
@@ -141,5 +146,6 @@ mod tests {
         check("send_2fa_code", "Send2faCodeJob");
         check("r#match", "MatchJob");
         check("_quiet", "QuietJob");
+        check("_2fa", "_2faJob");
     }
 }

@@ -186,6 +186,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::needless_borrow, reason = "the form that generated code has")]
     fn an_errors_own_class_is_asked_where_there_is_one() {
         struct Own;
         impl Classify for Own {

@@ -16,7 +16,7 @@ mod spec;
 pub use event::JobEvent;
 pub(crate) use ids::shorten;
 pub use ids::{InvalidName, JobId, JobType, LeaseToken, QueueName, WorkerId};
-pub use outcome::{JobResult, Outcome};
+pub use outcome::{JobResult, Outcome, OutcomeKind};
 pub use payload::{PayloadArg, PayloadReader, PayloadWriter};
 pub use record::{Attempt, Claimed, JobRecord, JobState, Lease};
 pub use settlement::{Change, DeadReason, Settled, Settlement};

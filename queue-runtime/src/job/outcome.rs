@@ -64,7 +64,115 @@ pub enum Outcome {
     Lost,
 }
 
-/// The word for how an attempt ended, as stored, logged and counted.
+impl Outcome {
+    /// Returns the word for it.
+    pub const fn kind(&self) -> OutcomeKind {
+        match self {
+            Self::Success => OutcomeKind::Success,
+            Self::Superseded { .. } => OutcomeKind::Superseded,
+            Self::Retry { .. } => OutcomeKind::Retry,
+            Self::RetryAfter { .. } => OutcomeKind::RetryAfter,
+            Self::TimedOut { .. } => OutcomeKind::TimedOut,
+            Self::Panicked { .. } => OutcomeKind::Panicked,
+            Self::Snooze { .. } => OutcomeKind::Snooze,
+            Self::Permanent { .. } => OutcomeKind::Permanent,
+            Self::Undecodable { .. } => OutcomeKind::Undecodable,
+            Self::DeadlinePassed => OutcomeKind::DeadlinePassed,
+            Self::Cancelled { .. } => OutcomeKind::Cancelled,
+            Self::HandedBack => OutcomeKind::HandedBack,
+            Self::Lost => OutcomeKind::Lost,
+        }
+    }
+}
+
+/// The word for how an attempt ended, as history keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum OutcomeKind {
+    /// The handler succeeded.
+    Success,
+    /// Older than the newest known version; nothing was done.
+    Superseded,
+    /// Failed with an error that may pass.
+    Retry,
+    /// Failed and said when to come back.
+    RetryAfter,
+    /// Cut by its time limit.
+    TimedOut,
+    /// Panicked.
+    Panicked,
+    /// Put off by the handler.
+    Snooze,
+    /// Failed for good.
+    Permanent,
+    /// Its payload could not be read.
+    Undecodable,
+    /// Its deadline had passed.
+    DeadlinePassed,
+    /// Called off.
+    Cancelled,
+    /// Handed back by a worker that stops.
+    HandedBack,
+    /// Lost with its worker.
+    Lost,
+}
+
+impl OutcomeKind {
+    /// Every kind.
+    pub const ALL: [Self; 13] = [
+        Self::Success,
+        Self::Superseded,
+        Self::Retry,
+        Self::RetryAfter,
+        Self::TimedOut,
+        Self::Panicked,
+        Self::Snooze,
+        Self::Permanent,
+        Self::Undecodable,
+        Self::DeadlinePassed,
+        Self::Cancelled,
+        Self::HandedBack,
+        Self::Lost,
+    ];
+
+    /// Returns the word that is stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Superseded => "superseded",
+            Self::Retry => "retry",
+            Self::RetryAfter => "retry_after",
+            Self::TimedOut => "timed_out",
+            Self::Panicked => "panicked",
+            Self::Snooze => "snooze",
+            Self::Permanent => "permanent",
+            Self::Undecodable => "undecodable",
+            Self::DeadlinePassed => "deadline_passed",
+            Self::Cancelled => "cancelled",
+            Self::HandedBack => "handed_back",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+impl fmt::Display for OutcomeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for OutcomeKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| format!("{text:?} is no outcome"))
+    }
+}
+
+/// What an attempt meant for its job, in the few words that logs and metrics use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum JobResult {
@@ -82,24 +190,12 @@ pub enum JobResult {
     Cancelled,
     /// Handed back by a worker that stops.
     HandedBack,
-    /// Lost with its worker.
+    /// Lost with its worker; another attempt follows.
     Lost,
 }
 
 impl JobResult {
-    /// Every result.
-    pub const ALL: [Self; 8] = [
-        Self::Success,
-        Self::Superseded,
-        Self::Retry,
-        Self::Snooze,
-        Self::DeadLetter,
-        Self::Cancelled,
-        Self::HandedBack,
-        Self::Lost,
-    ];
-
-    /// Returns the word that is stored, logged and counted.
+    /// Returns the word that is logged and counted.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -117,16 +213,5 @@ impl JobResult {
 impl fmt::Display for JobResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-impl FromStr for JobResult {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|result| result.as_str() == text)
-            .ok_or_else(|| format!("{text:?} is no job result"))
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::ids::{JobId, JobType, LeaseToken, QueueName, WorkerId};
-use super::outcome::JobResult;
+use super::outcome::OutcomeKind;
 use super::settlement::DeadReason;
 use super::spec::CacheKey;
 use crate::time::Timestamp;
@@ -117,7 +117,7 @@ pub struct JobRecord {
     /// After this instant it is not tried again.
     pub deadline: Option<Timestamp>,
     /// What the newest attempt came to; `None` before the first has ended.
-    pub last_result: Option<JobResult>,
+    pub last_outcome: Option<OutcomeKind>,
     /// Why it is a dead letter.
     pub dead_reason: Option<DeadReason>,
     /// The newest error text, at most 8 KiB.
@@ -148,7 +148,7 @@ pub struct Attempt {
     /// When it was settled or rescued; `None` while it runs.
     pub finished_at: Option<Timestamp>,
     /// What it came to; `None` while it runs.
-    pub result: Option<JobResult>,
+    pub outcome: Option<OutcomeKind>,
     /// The error text, at most 8 KiB.
     pub error: Option<String>,
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::ids::{JobId, LeaseToken};
-use super::outcome::JobResult;
+use super::outcome::{JobResult, OutcomeKind};
 use super::record::{JobState, Lease};
 
 /// The change that ends one attempt.
@@ -20,8 +20,8 @@ pub struct Settlement {
     pub token: LeaseToken,
     /// Where the job goes.
     pub change: Change,
-    /// What the attempt came to, for history, logs and metrics.
-    pub result: JobResult,
+    /// What the attempt came to, kept in its history.
+    pub outcome: OutcomeKind,
     /// The error text, cut to 8 KiB; kept as `last_error` when present.
     pub error: Option<String>,
     /// The job's `attempts` after this change.
@@ -136,6 +136,20 @@ pub enum Settled {
 }
 
 impl Settlement {
+    /// Returns what the attempt meant for the job, as logs and metrics say it.
+    pub const fn result(&self) -> JobResult {
+        match (&self.change, self.outcome) {
+            (Change::Done, OutcomeKind::Superseded) => JobResult::Superseded,
+            (Change::Done, _) => JobResult::Success,
+            (Change::DeadLetter { .. }, _) => JobResult::DeadLetter,
+            (Change::Cancelled, _) => JobResult::Cancelled,
+            (Change::Queued { .. }, OutcomeKind::Snooze) => JobResult::Snooze,
+            (Change::Queued { .. }, OutcomeKind::HandedBack) => JobResult::HandedBack,
+            (Change::Queued { .. }, OutcomeKind::Lost) => JobResult::Lost,
+            (Change::Queued { .. }, _) => JobResult::Retry,
+        }
+    }
+
     /// Returns the lease that this settles.
     pub fn lease(&self) -> Lease {
         Lease {

@@ -88,8 +88,8 @@ impl Claims {
     }
 
     /// Says whether the store is known to have nothing for now.
-    pub(crate) fn is_idle(&self) -> bool {
-        !self.may_have_more && self.stock.is_empty()
+    pub(crate) fn are_exhausted(&self) -> bool {
+        !self.may_have_more
     }
 
     /// Takes the next job if one of the slots is free.
@@ -161,9 +161,12 @@ mod tests {
         let mut claims = claims();
         assert_eq!(claims.request(1).limit, 3);
         claims.arrived(vec![], 3);
-        assert_eq!((claims.request(1).limit, claims.is_idle()), (0, true));
+        assert_eq!((claims.request(1).limit, claims.are_exhausted()), (0, true));
         claims.arrived(vec![], 0);
-        assert!(claims.is_idle(), "a settlement without a claim is no news");
+        assert!(
+            claims.are_exhausted(),
+            "a settlement without a claim is no news"
+        );
         claims.woken();
         assert_eq!(claims.request(1).limit, 3);
     }

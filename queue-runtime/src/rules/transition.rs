@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{RETRY_AFTER_MAX, backoff, error_text};
 use crate::job::{
-    Backoff, Change, Claimed, DeadReason, JobId, JobRecord, JobResult, LeaseToken, Outcome,
+    Backoff, Change, Claimed, DeadReason, JobId, JobRecord, LeaseToken, Outcome, OutcomeKind,
     Settlement,
 };
 use crate::time::Timestamp;
@@ -98,11 +98,12 @@ pub fn settle(
         policy,
         now,
         seed,
+        kind: outcome.kind(),
     };
     let settlement = match outcome {
-        Outcome::Success => job.done(JobResult::Success),
+        Outcome::Success => job.change(Change::Done),
         Outcome::Superseded { newest } => job
-            .done(JobResult::Superseded)
+            .change(Change::Done)
             .attempt_given_back()
             .saying(&format!("superseded: version {newest} is known")),
         Outcome::Retry { error } => job.again_by_backoff().saying(error),
@@ -121,7 +122,7 @@ pub fn settle(
             .attempt_given_back()
             .saying("the deadline passed before the job could run"),
         Outcome::Cancelled { reason } => job
-            .change(Change::Cancelled, JobResult::Cancelled)
+            .change(Change::Cancelled)
             .maybe_saying(reason.as_deref()),
         Outcome::HandedBack => job.handed_back(),
         Outcome::Lost => job.lost(),
@@ -139,17 +140,18 @@ struct Decision<'a> {
     policy: &'a RetryPolicy,
     now: Timestamp,
     seed: u64,
+    kind: OutcomeKind,
 }
 
 impl Decision<'_> {
     /// A change with the counters of a normal settlement: the attempt counts, the row of crashes
     /// ends.
-    fn change(&self, change: Change, result: JobResult) -> Settlement {
+    fn change(&self, change: Change) -> Settlement {
         Settlement {
             id: self.standing.id,
             token: self.standing.token,
             change,
-            result,
+            outcome: self.kind,
             error: None,
             attempts: self.standing.attempts,
             crashes: 0,
@@ -158,12 +160,8 @@ impl Decision<'_> {
         }
     }
 
-    fn done(&self, result: JobResult) -> Settlement {
-        self.change(Change::Done, result)
-    }
-
     fn dead(&self, reason: DeadReason) -> Settlement {
-        self.change(Change::DeadLetter { reason }, JobResult::DeadLetter)
+        self.change(Change::DeadLetter { reason })
     }
 
     fn again_by_backoff(&self) -> Settlement {
@@ -181,7 +179,7 @@ impl Decision<'_> {
         if self.too_late_after(delay) {
             return self.dead(DeadReason::Deadline);
         }
-        self.change(Change::Queued { delay }, JobResult::Retry)
+        self.change(Change::Queued { delay })
     }
 
     fn snoozed(&self, delay: Duration) -> Settlement {
@@ -191,7 +189,7 @@ impl Decision<'_> {
         } else if self.too_late_after(delay) {
             self.dead(DeadReason::Deadline)
         } else {
-            self.change(Change::Queued { delay }, JobResult::Snooze)
+            self.change(Change::Queued { delay })
         };
         Settlement {
             snoozes,
@@ -200,15 +198,11 @@ impl Decision<'_> {
     }
 
     fn handed_back(&self) -> Settlement {
-        let settlement = self.change(
-            Change::Queued {
-                delay: Duration::ZERO,
-            },
-            JobResult::HandedBack,
-        );
+        let delay = Duration::ZERO;
+        let settlement = self.change(Change::Queued { delay }).attempt_given_back();
         Settlement {
             crashes: self.standing.crashes,
-            ..settlement.attempt_given_back()
+            ..settlement
         }
     }
 
@@ -225,13 +219,8 @@ impl Decision<'_> {
         } else {
             self.again(delay)
         };
-        let result = match settlement.change {
-            Change::Queued { .. } => JobResult::Lost,
-            _ => settlement.result,
-        };
         Settlement {
             crashes,
-            result,
             only_if_expired: true,
             ..settlement
         }
@@ -271,6 +260,7 @@ impl Settlement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::JobResult;
 
     const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
@@ -312,7 +302,7 @@ mod tests {
     ) -> Settlement {
         let settlement = settle(&standing, outcome, &policy(), NOW, 0);
         assert_eq!(
-            (&settlement.change, settlement.result),
+            (&settlement.change, settlement.result()),
             (&change, result),
             "{outcome:?}"
         );

@@ -1,4 +1,4 @@
-//! The thread that keeps leases alive whatever the handlers do.
+//! Keeps leases alive whatever the handlers do, on a thread of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Shared, chores};
-use crate::error::{StoreError, WorkerError};
+use crate::error::{StoreError, StoreErrorKind, WorkerError};
 use crate::job::JobEvent;
 use crate::pipeline::keepalive::beat;
 use crate::store::Heartbeat;
@@ -18,39 +18,27 @@ pub(super) struct Running {
     _stop: oneshot::Sender<()>,
 }
 
-/// Starts the heartbeat on a thread with a small runtime of its own. A fault that waiting cannot
-/// cure is sent to `failed`.
+/// Starts the heartbeat apart from the handlers. A fault that waiting cannot cure is sent to
+/// `failed`.
 pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerError>) -> Running {
     let (stop, stopped) = oneshot::channel();
     let handlers = Handle::current();
-    let (thread_shared, thread_failed) = (Arc::clone(shared), failed.clone());
-    let body = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let outcome = match runtime {
-            Ok(runtime) => runtime.block_on(async {
-                tokio::select! {
-                    // The worker is over: nobody needs its leases any more.
-                    _ = stopped => Ok(()),
-                    error = run(&thread_shared, &handlers) => Err(error),
-                }
-            }),
-            Err(error) => Err(cannot_start(&error)),
-        };
-        if let Err(source) = outcome {
-            let _ = thread_failed.send(WorkerError::Store {
-                name: "heartbeat",
-                source,
-            });
+    let (its_shared, its_failed) = (Arc::clone(shared), failed.clone());
+    let task = async move {
+        tokio::select! {
+            // The worker is over: nobody needs its leases any more.
+            _ = stopped => {}
+            source = run(&its_shared, &handlers) => {
+                let _ = its_failed.send(WorkerError::Store { name: "heartbeat", source });
+            }
         }
     };
     if let Err(error) = shared
         .backend
         .seam()
-        .spawn_thread("queue-heartbeat", Box::new(body))
+        .spawn_apart("queue-heartbeat", Box::pin(task))
     {
-        let source = cannot_start(&error);
+        let source = no_thread(&error);
         let _ = failed.send(WorkerError::Store {
             name: "heartbeat",
             source,
@@ -147,10 +135,7 @@ impl Liveness {
     }
 }
 
-fn cannot_start(error: &std::io::Error) -> StoreError {
-    StoreError::new(
-        crate::error::StoreErrorKind::Unsupported,
-        "heartbeat",
-        format!("the system refuses a thread: {error}"),
-    )
+fn no_thread(error: &std::io::Error) -> StoreError {
+    let message = format!("the system refuses a thread: {error}");
+    StoreError::new(StoreErrorKind::Unsupported, "heartbeat", message)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use queue_runtime::error::StoreErrorKind;
-use queue_runtime::job::{Claimed, Due, JobResult, JobType, NewJob, Settlement};
+use queue_runtime::job::{Claimed, Due, JobType, NewJob, OutcomeKind, Settlement};
 use queue_runtime::store::{Counts, Pruned, Retention};
 
 use super::jobs::{
@@ -107,13 +107,13 @@ pub async fn the_history_of_a_hard_life_is_complete(s: &Subject) {
     let job = s.job();
     s.add(&job).await;
     let mut expected = Vec::new();
-    type Step = (fn(&Claimed) -> Settlement, u32, JobResult);
+    type Step = (fn(&Claimed) -> Settlement, u32, OutcomeKind);
     let steps: [Step; 5] = [
-        (|run| retry(run, Duration::ZERO), 1, JobResult::Retry),
-        (handed_back, 2, JobResult::HandedBack),
-        (|run| snooze(run, Duration::ZERO), 2, JobResult::Snooze),
-        (rescue, 2, JobResult::Lost),
-        (done, 3, JobResult::Success),
+        (|run| retry(run, Duration::ZERO), 1, OutcomeKind::Retry),
+        (handed_back, 2, OutcomeKind::HandedBack),
+        (|run| snooze(run, Duration::ZERO), 2, OutcomeKind::Snooze),
+        (rescue, 2, OutcomeKind::Lost),
+        (done, 3, OutcomeKind::Success),
     ];
     for (settlement, number, result) in steps {
         s.advance(SECOND);
@@ -134,7 +134,7 @@ pub async fn the_history_of_a_hard_life_is_complete(s: &Subject) {
                 run.number,
                 run.started_at,
                 run.finished_at,
-                run.result,
+                run.outcome,
             )
         })
         .collect();
@@ -153,7 +153,7 @@ pub async fn a_running_attempt_is_open_in_the_history(s: &Subject) {
 
     assert_eq!((attempt.token, attempt.number), (run.token, 1));
     assert_eq!(
-        (attempt.finished_at, attempt.result, &attempt.error),
+        (attempt.finished_at, attempt.outcome, &attempt.error),
         (None, None, &None)
     );
 }
@@ -164,11 +164,11 @@ pub async fn histories_of_jobs_are_kept_apart(s: &Subject) {
     s.settle(&[done(&runs[0]), dead(&runs[1])]).await;
 
     for (run, result) in [
-        (&runs[0], JobResult::Success),
-        (&runs[1], JobResult::DeadLetter),
+        (&runs[0], OutcomeKind::Success),
+        (&runs[1], OutcomeKind::Permanent),
     ] {
         let history = s.attempts(run.id).await;
-        assert_eq!((history.len(), history[0].result), (1, Some(result)));
+        assert_eq!((history.len(), history[0].outcome), (1, Some(result)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use queue_runtime::job::{Claimed, Due, JobResult, JobState, NewJob, Settled, Settlement};
+use queue_runtime::job::{Claimed, Due, JobState, NewJob, OutcomeKind, Settled, Settlement};
 use queue_runtime::store::{Cancelling, Extended, Inserted};
 
 use super::jobs::{
@@ -19,7 +19,7 @@ async fn is_cancelled_at_once(s: &Subject, job: &NewJob) {
 
     let record = expected.job(job.id);
     record.state = JobState::Cancelled;
-    record.last_result = Some(JobResult::Cancelled);
+    record.last_outcome = Some(OutcomeKind::Cancelled);
     record.finished_at = Some(s.now());
     record.updated_at = s.now();
     s.shows(&expected).await;
@@ -219,7 +219,7 @@ pub async fn cancelling_a_retrying_job_lets_the_one_behind_it_run(s: &Subject) {
 
     let record = expected.job(first.id);
     record.state = JobState::Cancelled;
-    record.last_result = Some(JobResult::Cancelled);
+    record.last_outcome = Some(OutcomeKind::Cancelled);
     record.finished_at = Some(s.now());
     record.updated_at = s.now();
     let record = expected.job(behind.id);
@@ -248,7 +248,7 @@ pub async fn cancelling_the_one_behind_leaves_the_running_job_alone(s: &Subject)
 
     let record = expected.job(behind.id);
     record.state = JobState::Cancelled;
-    record.last_result = Some(JobResult::Cancelled);
+    record.last_outcome = Some(OutcomeKind::Cancelled);
     record.finished_at = Some(s.now());
     record.updated_at = s.now();
     s.shows(&expected).await;

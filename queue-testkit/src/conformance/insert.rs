@@ -59,7 +59,7 @@ pub async fn a_plain_job_has_no_key_and_no_history(s: &Subject) {
         (0, 0, 0, 0)
     );
     assert_eq!(
-        (record.lock_token, record.last_result, record.started_at),
+        (record.lock_token, record.last_outcome, record.started_at),
         (None, None, None)
     );
     let mut expected = Picture::default();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use queue_runtime::job::{
     Change, Claimed, DeadReason, Dedupe, DedupeUntil, Due, Fingerprint, Idempotency, JobId,
-    JobRecord, JobResult, JobType, NewJob, OnDuplicate, QueueName, Settlement, WorkerId,
+    JobRecord, JobType, NewJob, OnDuplicate, OutcomeKind, QueueName, Settlement, WorkerId,
 };
 use queue_runtime::store::ClaimRequest;
 
@@ -122,14 +122,14 @@ pub const OTHER_REQUEST: &str = r#"{"amount":"0001","note":"77aa","user_id":"000
 
 /// The settlement of a run that succeeded.
 pub fn done(run: &Claimed) -> Settlement {
-    settlement(run, Change::Done, JobResult::Success)
+    settlement(run, Change::Done, OutcomeKind::Success)
 }
 
 /// The settlement of a run that failed and is tried again after a delay.
 pub fn retry(run: &Claimed, delay: Duration) -> Settlement {
     Settlement {
         error: Some("mail server busy".to_owned()),
-        ..settlement(run, Change::Queued { delay }, JobResult::Retry)
+        ..settlement(run, Change::Queued { delay }, OutcomeKind::Retry)
     }
 }
 
@@ -138,7 +138,7 @@ pub fn snooze(run: &Claimed, delay: Duration) -> Settlement {
     Settlement {
         attempts: run.attempt - 1,
         snoozes: run.snoozes + 1,
-        ..settlement(run, Change::Queued { delay }, JobResult::Snooze)
+        ..settlement(run, Change::Queued { delay }, OutcomeKind::Snooze)
     }
 }
 
@@ -150,7 +150,7 @@ pub fn handed_back(run: &Claimed) -> Settlement {
     let attempts = run.attempt - 1;
     Settlement {
         attempts,
-        ..settlement(run, change, JobResult::HandedBack)
+        ..settlement(run, change, OutcomeKind::HandedBack)
     }
 }
 
@@ -163,13 +163,13 @@ pub fn dead(run: &Claimed) -> Settlement {
 pub fn dead_because(run: &Claimed, reason: DeadReason) -> Settlement {
     Settlement {
         error: Some("no such user".to_owned()),
-        ..settlement(run, Change::DeadLetter { reason }, JobResult::DeadLetter)
+        ..settlement(run, Change::DeadLetter { reason }, OutcomeKind::Permanent)
     }
 }
 
 /// The settlement of a run that was called off.
 pub fn called_off(run: &Claimed) -> Settlement {
-    settlement(run, Change::Cancelled, JobResult::Cancelled)
+    settlement(run, Change::Cancelled, OutcomeKind::Cancelled)
 }
 
 /// The rescue of a run whose lease ran out, from its claim.
@@ -183,7 +183,7 @@ pub fn rescue(run: &Claimed) -> Settlement {
             Change::Queued {
                 delay: Duration::ZERO,
             },
-            JobResult::Lost,
+            OutcomeKind::Lost,
         )
     }
 }
@@ -199,7 +199,7 @@ pub fn rescue_of(record: &JobRecord) -> Settlement {
         change: Change::Queued {
             delay: Duration::ZERO,
         },
-        result: JobResult::Lost,
+        outcome: OutcomeKind::Lost,
         error: Some("the lease ran out".to_owned()),
         attempts: record.attempts,
         crashes: record.crashes + 1,
@@ -208,12 +208,12 @@ pub fn rescue_of(record: &JobRecord) -> Settlement {
     }
 }
 
-fn settlement(run: &Claimed, change: Change, result: JobResult) -> Settlement {
+fn settlement(run: &Claimed, change: Change, outcome: OutcomeKind) -> Settlement {
     Settlement {
         id: run.id,
         token: run.token,
         change,
-        result,
+        outcome,
         error: None,
         attempts: run.attempt,
         crashes: 0,

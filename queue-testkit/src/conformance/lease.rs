@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use queue_runtime::job::{Change, DeadReason, JobId, JobRecord, JobResult, JobState, Lease};
+use queue_runtime::job::{Change, DeadReason, JobId, JobRecord, JobState, Lease, OutcomeKind};
 use queue_runtime::job::{LeaseToken, NewJob, Settled, Settlement};
 use queue_runtime::store::{Cancelling, ClaimRequest, Extended};
 
@@ -205,9 +205,9 @@ pub async fn a_rescued_job_waits_again_and_counts_the_crash(s: &Subject) {
 
     let record = s.record(run.id).await;
     assert_eq!((record.attempts, record.crashes), (1, 1));
-    assert_eq!(record.last_result, Some(JobResult::Lost));
+    assert_eq!(record.last_outcome, Some(OutcomeKind::Lost));
     let history = s.attempts(run.id).await;
-    assert_eq!(history[0].result, Some(JobResult::Lost));
+    assert_eq!(history[0].outcome, Some(OutcomeKind::Lost));
     assert_eq!(history[0].finished_at, Some(s.now()));
     expected.settled(&settlement, s.now());
     s.shows(&expected).await;
@@ -223,7 +223,7 @@ pub async fn a_rescue_can_end_a_job_that_keeps_crashing(s: &Subject) {
     let reason = DeadReason::Crashed;
     let settlement = Settlement {
         change: Change::DeadLetter { reason },
-        result: JobResult::DeadLetter,
+        outcome: OutcomeKind::Permanent,
         ..rescue(&run)
     };
 

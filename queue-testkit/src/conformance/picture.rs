@@ -103,7 +103,7 @@ impl Picture {
             worker: worker.clone(),
             started_at: claimed.claimed_at,
             finished_at: None,
-            result: None,
+            outcome: None,
             error: None,
         });
         let record = &mut seen.record;
@@ -121,7 +121,7 @@ impl Picture {
     pub fn settled(&mut self, settlement: &Settlement, now: Timestamp) -> &mut JobRecord {
         let attempt = self.attempt(settlement.id);
         attempt.finished_at = Some(now);
-        attempt.result = Some(settlement.result);
+        attempt.outcome = Some(settlement.outcome);
         attempt.error.clone_from(&settlement.error);
 
         let record = self.job(settlement.id);
@@ -129,7 +129,7 @@ impl Picture {
         record.attempts = settlement.attempts;
         record.crashes = settlement.crashes;
         record.snoozes = settlement.snoozes;
-        record.last_result = Some(settlement.result);
+        record.last_outcome = Some(settlement.outcome);
         if settlement.error.is_some() {
             record.last_error.clone_from(&settlement.error);
         }
@@ -304,7 +304,7 @@ fn fresh(job: &NewJob, now: Timestamp) -> JobRecord {
             .map(|idempotency| idempotency.key.clone()),
         cache: job.cache.clone(),
         deadline: job.deadline.map(|span| now.saturating_add(span)),
-        last_result: None,
+        last_outcome: None,
         dead_reason: None,
         last_error: None,
         trace_context: job.trace_context.clone(),
@@ -326,7 +326,7 @@ fn fields(record: &JobRecord) -> Vec<(&'static str, String)> {
     listed! {
         id job_type queue payload payload_schema state priority attempts max_attempts crashes
         snoozes generation run_at cancel_requested_at locked_until locked_by lock_token dedupe_key
-        dedupe_slot idempotency_key cache deadline last_result dead_reason last_error
+        dedupe_slot idempotency_key cache deadline last_outcome dead_reason last_error
         trace_context created_at updated_at started_at finished_at
     }
 }

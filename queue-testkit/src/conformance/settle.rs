@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use queue_runtime::job::{Change, Claimed, DeadReason, JobResult, JobState, LeaseToken};
+use queue_runtime::job::{Change, Claimed, DeadReason, JobState, LeaseToken, OutcomeKind};
 use queue_runtime::job::{NewJob, Settled, Settlement};
 use queue_runtime::store::ClaimRequest;
 
@@ -36,13 +36,13 @@ pub async fn a_success_is_done(s: &Subject) {
         (record.state, record.finished_at),
         (JobState::Done, Some(s.now()))
     );
-    assert_eq!(record.last_result, Some(JobResult::Success));
+    assert_eq!(record.last_outcome, Some(OutcomeKind::Success));
     let [attempt] = &s.attempts(run.id).await[..] else {
         panic!("one attempt")
     };
     assert_eq!(
-        (attempt.finished_at, attempt.result),
-        (Some(s.now()), Some(JobResult::Success))
+        (attempt.finished_at, attempt.outcome),
+        (Some(s.now()), Some(OutcomeKind::Success))
     );
     assert_eq!(s.claim_all().await, []);
 }
@@ -97,15 +97,15 @@ pub async fn a_run_that_is_handed_back_costs_nothing(s: &Subject) {
     assert!(again.token > run.token);
 }
 
-pub async fn every_result_is_remembered_by_its_word(s: &Subject) {
-    for result in JobResult::ALL {
+pub async fn every_outcome_is_remembered_by_its_word(s: &Subject) {
+    for outcome in OutcomeKind::ALL {
         let with = |run: &Claimed| Settlement {
-            result,
+            outcome,
             ..done(run)
         };
         let run = changes_exactly_what_it_says(s, with).await;
-        assert_eq!(s.record(run.id).await.last_result, Some(result));
-        assert_eq!(s.attempts(run.id).await[0].result, Some(result));
+        assert_eq!(s.record(run.id).await.last_outcome, Some(outcome));
+        assert_eq!(s.attempts(run.id).await[0].outcome, Some(outcome));
     }
 }
 

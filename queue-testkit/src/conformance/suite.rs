@@ -155,7 +155,7 @@ macro_rules! conformance_family {
             a_run_that_was_called_off_is_cancelled
             a_snooze_gives_its_attempt_back
             a_run_that_is_handed_back_costs_nothing
-            every_result_is_remembered_by_its_word
+            every_outcome_is_remembered_by_its_word
             the_counters_are_those_of_the_settlement
             a_settlement_without_error_keeps_the_last_one
             a_newer_error_replaces_the_last_one

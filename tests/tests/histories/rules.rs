@@ -93,6 +93,14 @@ impl Rules {
         self.prunes = true;
     }
 
+    /// Lists the jobs that the last step stored, changed or removed.
+    pub(crate) fn changed(&self, picture: &Picture) -> Vec<JobId> {
+        let (before, after) = (self.before.jobs(), picture.jobs());
+        let ids: BTreeSet<JobId> = before.keys().chain(after.keys()).copied().collect();
+        let changed = |id: &JobId| before.get(id) != after.get(id);
+        ids.into_iter().filter(changed).collect()
+    }
+
     /// Checks what the store shows after a step.
     pub(crate) fn hold(&mut self, picture: Picture, now: Timestamp) -> Result<(), String> {
         let mut broken = picture.broken_rules();

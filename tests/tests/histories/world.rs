@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use queue_runtime::job::{
-    CacheKey, Change, Claimed, DeadReason, DedupeUntil, Due, Fingerprint, Idempotency, JobResult,
-    Lease, NewJob, OnDuplicate, Settlement,
+    CacheKey, Change, Claimed, DeadReason, DedupeUntil, Due, Fingerprint, Idempotency, Lease,
+    NewJob, OnDuplicate, OutcomeKind, Settlement,
 };
 use queue_runtime::seam::Seam as _;
 use queue_runtime::store::{ClaimRequest, Heartbeat, Retention, Store};
@@ -153,6 +153,10 @@ impl World {
         both!(self.counts());
         let ids: Vec<_> = self.offered.iter().map(|job| job.id).collect();
         let picture = Picture::of(self.memory.as_ref(), &ids).await;
+        for id in self.rules.changed(&picture) {
+            both!(self.job(id));
+            both!(self.attempts(id));
+        }
         self.rules.hold(picture, self.seam.now())
     }
 
@@ -286,7 +290,7 @@ fn bounded(settlement: Settlement, max_attempts: u32) -> Settlement {
     }
     Settlement {
         change: Change::DeadLetter { reason },
-        result: JobResult::DeadLetter,
+        outcome: OutcomeKind::Permanent,
         ..settlement
     }
 }

@@ -1,4 +1,4 @@
-//! Eight errors: the payload is refused first; the rest is the compiler's.
+//! Four errors: the payload is refused first; the rest is the compiler's.
 
 use queue_runtime::job;
 

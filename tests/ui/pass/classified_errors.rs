@@ -1,7 +1,6 @@
 //! `derive(Classify)` marks variants, also of generic and of plain types, and a job may return them.
 
-use queue_runtime::rules::classify::Class;
-use queue_runtime::{Classify, job};
+use queue_runtime::{Class, Classify, job};
 
 #[derive(Debug, Classify)]
 #[allow(dead_code)]

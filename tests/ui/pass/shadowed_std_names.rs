@@ -1,4 +1,4 @@
-//! A module that calls its own types `Option`, `String` or `Ok` can still hold jobs.
+//! A module that calls its own types `Option`, `String` or `Ok`, or has no prelude, can still hold jobs.
 #![allow(dead_code, non_snake_case, non_upper_case_globals)]
 
 #[path = "../support/mod.rs"]
@@ -35,9 +35,25 @@ mod shadowing {
     }
 }
 
+mod bare {
+    #![no_implicit_prelude]
+
+    #[::queue_runtime::job(dedupe(name), idempotency = "n-{name}", retry_if = temporary)]
+    pub async fn without_prelude(name: &str) -> ::std::result::Result<(), ::std::io::Error> {
+        let _ = name;
+        ::std::result::Result::Ok(())
+    }
+
+    fn temporary(_: &::std::io::Error) -> bool {
+        true
+    }
+}
+
 fn main() {
     use queue_runtime::Job as _;
     let made = shadowing::shadowed::new(7, "a");
     assert_eq!(made.dedupe_key().as_deref(), Some("u-7"));
     assert_eq!(support::stored(&made), r#"{"user_id":7,"email":"a"}"#);
+    let made = bare::without_prelude::new("a");
+    assert_eq!(made.dedupe_key().as_deref(), Some(r#"["a"]"#));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::state::State;
-use crate::job::{Attempt, JobId, JobResult, JobState, JobType};
+use crate::job::{Attempt, JobId, JobState, JobType, OutcomeKind};
 use crate::store::{Cancelling, Counts, Pruned, Replaying, Retention};
 use crate::time::Timestamp;
 
@@ -28,7 +28,7 @@ impl State {
             job.record.updated_at = now;
             return Cancelling::Requested;
         }
-        job.record.last_result = Some(JobResult::Cancelled);
+        job.record.last_outcome = Some(OutcomeKind::Cancelled);
         self.finish(id, JobState::Cancelled, now);
         Cancelling::Cancelled
     }

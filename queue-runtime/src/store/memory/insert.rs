@@ -193,7 +193,7 @@ impl State {
             idempotency_key: new.idempotency.as_ref().map(|asked| asked.key.clone()),
             cache: new.cache.clone(),
             deadline: new.deadline.map(|deadline| now.saturating_add(deadline)),
-            last_result: None,
+            last_outcome: None,
             dead_reason: None,
             last_error: None,
             trace_context: new.trace_context.clone(),

@@ -50,7 +50,7 @@ impl State {
             worker: request.worker.clone(),
             started_at: now,
             finished_at: None,
-            result: None,
+            outcome: None,
             error: None,
         };
         self.attempts.insert(token, (id, attempt));
@@ -79,7 +79,7 @@ impl State {
         record.attempts = settlement.attempts;
         record.crashes = settlement.crashes;
         record.snoozes = settlement.snoozes;
-        record.last_result = Some(settlement.result);
+        record.last_outcome = Some(settlement.outcome);
         if let Some(error) = &settlement.error {
             record.last_error = Some(error.clone());
         }
@@ -103,7 +103,7 @@ impl State {
         };
         if let Some((_, attempt)) = self.attempts.get_mut(&settlement.token) {
             attempt.finished_at = Some(now);
-            attempt.result = Some(settlement.result);
+            attempt.outcome = Some(settlement.outcome);
             attempt.error.clone_from(&settlement.error);
         }
         if state.is_final() {

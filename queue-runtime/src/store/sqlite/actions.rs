@@ -6,7 +6,7 @@ use super::error::Fault;
 use super::rows::{Columns, json, limit, span_ms};
 use super::settle::{Final, Found, finish, found};
 use super::statements::Statements;
-use crate::job::{JobId, JobResult, JobState};
+use crate::job::{JobId, JobState, OutcomeKind};
 use crate::store::{Cancelling, Pruned, Replaying, Retention};
 use crate::time::Timestamp;
 
@@ -29,7 +29,7 @@ pub(super) async fn cancel(
                 id,
                 state: JobState::Cancelled,
                 reason: None,
-                result: JobResult::Cancelled,
+                outcome: OutcomeKind::Cancelled,
                 error: None,
                 attempts: job.attempts,
                 crashes: job.crashes,

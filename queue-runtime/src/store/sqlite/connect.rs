@@ -163,12 +163,6 @@ pub(super) fn check_path(options: &SqliteOptions) -> Result<(), OpenError> {
             ));
         }
     }
-    if !options.create && !path.exists() {
-        return refuse(format!(
-            "database {shown}: does not exist, and making it is switched off. \
-             Create it, or open with `create(true)`"
-        ));
-    }
     Ok(())
 }
 
@@ -192,6 +186,12 @@ pub(super) fn explained(operation: &'static str, path: &Path, error: SqlxError) 
         )
     } else if error::is_full(&error) {
         (Unavailable, "the disk is full. Free space on it")
+    } else if error::cannot_open(&error) && !path.exists() {
+        (
+            InvalidInput,
+            "does not exist, and making it is switched off or not allowed. Create it, or open \
+             with `create(true)`",
+        )
     } else if error::cannot_open(&error) {
         (
             InvalidInput,

@@ -7,9 +7,11 @@
 //! lease token. The store's clock is SQLite's, so all of one machine; a test may give one that it
 //! moves by hand.
 //!
-//! A store belongs to the tokio runtime that opened it, where its writer runs.
+//! The writer has a thread of its own, so the database is never left locked while the
+//! application's runtime is busy.
 
 mod actions;
+mod batch;
 mod claim;
 mod connect;
 mod decide;
@@ -18,6 +20,7 @@ mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
+mod ops;
 mod options;
 mod rows;
 pub mod schema;
@@ -25,34 +28,25 @@ mod settle;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod verbs;
 mod wake;
 mod writer;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use async_trait::async_trait;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::encode::Prepared;
 use self::error::{Fault, closed, store_error};
-use self::heartbeat::SqliteHeartbeat;
+use self::ops::{Op, Reply};
 pub use self::options::{SqliteOptions, Synchronous};
-use self::rows::{Columns, json, limit};
-use self::statements::{Sql, Statements};
-use self::wake::Watch;
-use self::writer::{Link, Op, Reply, WAITING_MAX, Writer};
+use self::rows::Columns;
+use self::statements::{Sql, SqlQuery, Statements};
+use self::writer::{Link, WAITING_MAX, Writer};
 use crate::error::{OpenError, StoreError, StoreErrorKind};
-use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
-};
-use crate::store::{
-    Admin, Cancelling, ClaimRequest, Counts, Heartbeat, Inserted, Pruned, Replaying, Retention,
-    Store, Versions, Wake, WakeListener,
-};
+use crate::store::Wake;
 use crate::time::Timestamp;
 
 /// Connections that only read: looking at jobs is rare beside the writer's work.
@@ -69,7 +63,7 @@ pub struct SqliteStore {
     ops: Mutex<Option<mpsc::Sender<Op>>>,
     readers: SqlitePool,
     transactions: SqlitePool,
-    watch: Watch,
+    wake: Arc<Wake>,
     commits: Arc<AtomicU64>,
     /// Closed when the writer has ended.
     writer: watch::Receiver<()>,
@@ -95,35 +89,33 @@ impl SqliteStore {
         let statements = Arc::new(Statements::new());
         let mut conn = connect::connect(&options, &statements, "open").await?;
         schema::migrate(&mut conn, &statements).await?;
-        let store_id = async {
+        let start = async {
             let row = statements.store_id.query().fetch_one(&mut conn).await?;
-            Columns::of(&row).take::<String>()
+            let store_id: String = Columns::of(&row).take()?;
+            Ok((store_id, Link::new(conn, &statements).await?))
         };
-        let store_id = store_id.await.map_err(|fault| fault.into_store("open"))?;
+        let (store_id, link) = start
+            .await
+            .map_err(|fault: Fault| fault.into_store("open"))?;
 
         let wake = Arc::new(Wake::new());
         let commits = Arc::new(AtomicU64::new(0));
         let (ops, waiting) = mpsc::channel(WAITING_MAX);
-        let (running, ended) = watch::channel(());
         let writer = Writer {
             options: options.clone(),
             statements: Arc::clone(&statements),
             ops: waiting,
             wake: Arc::clone(&wake),
             commits: Arc::clone(&commits),
-            link: Link::new(conn),
+            link,
+            gathered: 0,
         };
-        // The writer ends when every sender is gone; `close` waits for that through `ended`.
-        drop(options.seam.spawn(Box::pin(async move {
-            writer.run().await;
-            drop(running);
-        })));
         Ok(Self {
             readers: connect::pool(&options, &statements, READERS_MAX),
             transactions: connect::pool(&options, &statements, TRANSACTIONS_MAX),
-            watch: Watch::new(wake),
+            wake,
             ops: Mutex::new(Some(ops)),
-            writer: ended,
+            writer: writer.start()?,
             options,
             statements,
             store_id,
@@ -207,227 +199,4 @@ impl SqliteStore {
             .collect::<Result<_, _>>()
             .map_err(|fault| fault.into_store(operation))
     }
-}
-
-type SqlQuery = sqlx::query::Query<'static, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;
-
-#[async_trait]
-impl Store for SqliteStore {
-    async fn insert(&self, jobs: &[NewJob]) -> Result<Vec<Inserted>, StoreError> {
-        if jobs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let now = self.wall_clock();
-        let jobs = jobs.iter().map(|job| Prepared::new(job, now)).collect();
-        self.write("insert", |reply| Op::Insert { jobs, reply })
-            .await
-    }
-
-    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StoreError> {
-        if request.limit == 0 {
-            return Ok(Vec::new());
-        }
-        let op = |reply| Op::Exchange {
-            settlements: Vec::new(),
-            request: Some(request.clone()),
-            operation: "claim",
-            reply,
-        };
-        let (_, claimed) = self.write("claim", op).await?;
-        Ok(claimed)
-    }
-
-    async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Settled>, StoreError> {
-        if settlements.is_empty() {
-            return Ok(Vec::new());
-        }
-        let op = |reply| Op::Exchange {
-            settlements: settlements.to_vec(),
-            request: None,
-            operation: "settle",
-            reply,
-        };
-        let (settled, _) = self.write("settle", op).await?;
-        Ok(settled)
-    }
-
-    async fn exchange(
-        &self,
-        settlements: &[Settlement],
-        request: &ClaimRequest,
-    ) -> Result<(Vec<Settled>, Vec<Claimed>), StoreError> {
-        let op = |reply| Op::Exchange {
-            settlements: settlements.to_vec(),
-            request: Some(request.clone()),
-            operation: "exchange",
-            reply,
-        };
-        self.write("exchange", op).await
-    }
-
-    async fn heartbeat(&self) -> Result<Box<dyn Heartbeat>, StoreError> {
-        if self.sender().is_none() {
-            return Err(closed("heartbeat"));
-        }
-        let options = self.options.clone();
-        let heartbeat = SqliteHeartbeat::open(options, Arc::clone(&self.statements)).await?;
-        Ok(Box::new(heartbeat))
-    }
-
-    async fn expired(&self, count: usize) -> Result<Vec<JobRecord>, StoreError> {
-        let now = self.manual_now();
-        self.read(
-            "expired",
-            &self.statements.expired,
-            |query| query.bind(limit(count)).bind(now),
-            rows::record,
-        )
-        .await
-    }
-
-    async fn next_due(&self, request: &ClaimRequest) -> Result<Option<Duration>, StoreError> {
-        let asked = claim::Asked::new(request);
-        let now = self.manual_now();
-        let found = self
-            .read(
-                "next_due",
-                &self.statements.next_due,
-                |query| query.bind(asked.queues).bind(asked.job_types).bind(now),
-                |row| Columns::of(row).take::<Option<i64>>(),
-            )
-            .await?;
-        Ok(found
-            .into_iter()
-            .flatten()
-            .next()
-            .map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0))))
-    }
-
-    async fn migrate(&self) -> Result<(), StoreError> {
-        if self.sender().is_none() {
-            return Err(closed("migrate"));
-        }
-        let mut conn = connect::connect(&self.options, &self.statements, "migrate").await?;
-        schema::migrate(&mut conn, &self.statements).await
-    }
-
-    async fn now(&self) -> Result<Timestamp, StoreError> {
-        let now = self.manual_now();
-        let read = self.read(
-            "now",
-            &self.statements.clock,
-            |query| query.bind(now),
-            |row| Columns::of(row).instant(),
-        );
-        read.await?.pop().ok_or_else(|| no_row("now"))
-    }
-
-    fn wakes(&self) -> WakeListener {
-        self.watch.listen(&self.options.seam, self.sender())
-    }
-
-    async fn close(&self) {
-        let ops = self
-            .ops
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        drop(ops);
-        let mut writer = self.writer.clone();
-        // Nothing is ever sent: this ends when the writer has dropped its side.
-        while writer.changed().await.is_ok() {}
-        self.readers.close().await;
-        self.transactions.close().await;
-    }
-}
-
-#[async_trait]
-impl Admin for SqliteStore {
-    async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
-        let sql = &self.statements.job;
-        let mut found = self
-            .read("job", sql, |query| query.bind(id.to_string()), rows::record)
-            .await?;
-        Ok(found.pop())
-    }
-
-    async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
-        let sql = &self.statements.attempts;
-        let bind = |query: SqlQuery| query.bind(id.to_string());
-        self.read("attempts", sql, bind, rows::attempt).await
-    }
-
-    async fn cancel(&self, id: JobId) -> Result<Cancelling, StoreError> {
-        self.write("cancel", |reply| Op::Cancel { id, reply }).await
-    }
-
-    async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError> {
-        self.write("replay", |reply| Op::Replay { id, as_new, reply })
-            .await
-    }
-
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        let rows = self
-            .read(
-                "counts",
-                &self.statements.counts,
-                |query| query,
-                |row| {
-                    let mut columns = Columns::of(row);
-                    Ok((
-                        columns.parsed::<JobState>("status")?,
-                        columns.number::<u64>("count")?,
-                    ))
-                },
-            )
-            .await?;
-        let mut counts = Counts::default();
-        for (state, count) in rows {
-            *counts.of_mut(state) += count;
-        }
-        Ok(counts)
-    }
-
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        let known: Vec<_> = known.iter().map(JobType::as_str).collect();
-        let known = json(&known);
-        self.read(
-            "unknown_types",
-            &self.statements.unknown_types,
-            |query| query.bind(known),
-            |row| {
-                let mut columns = Columns::of(row);
-                Ok((columns.parsed("job_type")?, columns.number("count")?))
-            },
-        )
-        .await
-    }
-
-    async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {
-        let op = |reply| Op::Prune {
-            retention: *retention,
-            limit: count,
-            reply,
-        };
-        self.write("prune", op).await
-    }
-}
-
-#[async_trait]
-impl Versions for SqliteStore {
-    async fn newest_version(&self, cache_key: &str) -> Result<Option<u64>, StoreError> {
-        let sql = &self.statements.newest_version;
-        let bind = |query: SqlQuery| query.bind(cache_key.to_owned());
-        let read = |row: &SqliteRow| Columns::of(row).number("version");
-        let mut found = self.read("newest_version", sql, bind, read).await?;
-        Ok(found.pop())
-    }
-}
-
-fn no_row(operation: &'static str) -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Corrupt,
-        operation,
-        "SQLite gave no row where there is always one",
-    )
 }

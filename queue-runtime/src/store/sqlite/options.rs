@@ -62,7 +62,8 @@ pub struct SqliteOptions {
     pub(super) path: PathBuf,
     pub(super) synchronous: Synchronous,
     pub(super) busy_timeout: Duration,
-    pub(super) create: bool,
+    /// Whether to make a missing file; `None` leaves it to what the address or pool says.
+    pub(super) create: Option<bool>,
     pub(super) clock: Option<Arc<dyn Seam>>,
     pub(super) seam: Arc<dyn Seam>,
 }
@@ -96,10 +97,13 @@ impl SqliteOptions {
         }
         if !address.starts_with("sqlite:") {
             let connect = SqliteConnectOptions::new().filename(address);
-            return Ok(Self::from_connect(connect, true));
+            return Ok(Self::from_connect(connect, Some(true)));
         }
         match SqliteConnectOptions::from_str(address) {
-            Ok(connect) => Ok(Self::from_connect(connect, !place.contains("mode="))),
+            Ok(connect) => Ok(Self::from_connect(
+                connect,
+                (!place.contains("mode=")).then_some(true),
+            )),
             Err(error) => refuse(&format!("{error}. Write sqlite://jobs.db")),
         }
     }
@@ -107,10 +111,10 @@ impl SqliteOptions {
     /// Uses the file of a pool that the application has; the store opens connections of its own
     /// beside it, with the pool's options.
     pub fn from_pool(pool: &SqlitePool) -> Self {
-        Self::from_connect((*pool.connect_options()).clone(), false)
+        Self::from_connect((*pool.connect_options()).clone(), None)
     }
 
-    fn from_connect(connect: SqliteConnectOptions, create: bool) -> Self {
+    fn from_connect(connect: SqliteConnectOptions, create: Option<bool>) -> Self {
         Self {
             path: connect.get_filename().to_owned(),
             connect,
@@ -139,7 +143,7 @@ impl SqliteOptions {
     /// Says whether a missing file is made; true unless said otherwise.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
-        self.create = create;
+        self.create = Some(create);
         self
     }
 
@@ -175,10 +179,9 @@ impl SqliteOptions {
             .row_buffer_size(ROWS_AHEAD)
             .statement_cache_capacity(STATEMENTS_KEPT)
             .disable_statement_logging();
-        if self.create {
-            connect.create_if_missing(true)
-        } else {
-            connect
+        match self.create {
+            Some(create) => connect.create_if_missing(create),
+            None => connect,
         }
     }
 }

@@ -14,7 +14,7 @@ use sqlx::{Decode, Row, Sqlite, Type};
 
 use super::error::Fault;
 use crate::job::{
-    Attempt, CacheKey, Claimed, DeadReason, JobId, JobRecord, JobResult, JobState, LeaseToken,
+    Attempt, CacheKey, Claimed, DeadReason, JobId, JobRecord, JobState, LeaseToken, OutcomeKind,
     WorkerId,
 };
 use crate::store::ClaimRequest;
@@ -166,7 +166,7 @@ pub(super) fn record(row: &SqliteRow) -> Result<JobRecord, Fault> {
         idempotency_key: columns.take()?,
         cache: columns.cache()?,
         deadline: columns.instant_opt()?,
-        last_result: columns.parsed_opt::<JobResult>("last_result")?,
+        last_outcome: columns.parsed_opt::<OutcomeKind>("last_outcome")?,
         dead_reason: columns.parsed_opt::<DeadReason>("dead_reason")?,
         last_error: columns.take()?,
         trace_context: columns.take()?,
@@ -186,7 +186,7 @@ pub(super) fn attempt(row: &SqliteRow) -> Result<Attempt, Fault> {
         worker: columns.parsed::<WorkerId>("worker")?,
         started_at: columns.instant()?,
         finished_at: columns.instant_opt()?,
-        result: columns.parsed_opt::<JobResult>("result")?,
+        outcome: columns.parsed_opt::<OutcomeKind>("outcome")?,
         error: columns.take()?,
     })
 }

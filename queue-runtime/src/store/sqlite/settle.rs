@@ -8,7 +8,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use super::error::Fault;
 use super::rows::{Columns, json, span_ms};
 use super::statements::{Sql, Statements};
-use crate::job::{Change, DeadReason, JobId, JobResult, JobState, Settled, Settlement};
+use crate::job::{Change, DeadReason, JobId, JobState, OutcomeKind, Settled, Settlement};
 use crate::time::Timestamp;
 
 /// A job that a settlement may change.
@@ -27,7 +27,7 @@ pub(super) struct Final<'a> {
     pub(super) id: JobId,
     pub(super) state: JobState,
     pub(super) reason: Option<DeadReason>,
-    pub(super) result: JobResult,
+    pub(super) outcome: OutcomeKind,
     pub(super) error: Option<&'a str>,
     pub(super) attempts: u32,
     pub(super) crashes: u32,
@@ -59,14 +59,14 @@ pub(super) async fn settle(
             continue;
         }
         let error = settlement.error.as_deref();
-        attempts.push((settlement.token.get(), settlement.result.as_str(), error));
+        attempts.push((settlement.token.get(), settlement.outcome.as_str(), error));
         let (state, reason) = match &settlement.change {
             Change::Queued { delay } if !job.cancel_requested => {
                 wake |= delay.is_zero();
                 queued.push((
                     job.seq,
                     span_ms(*delay),
-                    settlement.result.as_str(),
+                    settlement.outcome.as_str(),
                     error,
                     settlement.attempts,
                     settlement.crashes,
@@ -85,7 +85,7 @@ pub(super) async fn settle(
             id: settlement.id,
             state,
             reason,
-            result: settlement.result,
+            outcome: settlement.outcome,
             error,
             attempts: settlement.attempts,
             crashes: settlement.crashes,
@@ -121,7 +121,7 @@ pub(super) async fn finish(
                 job.seq,
                 job.state.as_str(),
                 job.reason.map(DeadReason::as_str),
-                job.result.as_str(),
+                job.outcome.as_str(),
                 job.error,
                 job.attempts,
                 job.crashes,

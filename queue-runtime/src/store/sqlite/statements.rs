@@ -13,6 +13,9 @@ use sqlx::{AssertSqlSafe, Sqlite};
 /// The prefix of our tables: the application's own tables share the file.
 pub(super) const PREFIX: &str = "queue_";
 
+/// A statement with its parameters.
+pub(super) type SqlQuery = Query<'static, Sqlite, SqliteArguments>;
+
 /// One statement, ready to be executed any number of times.
 #[derive(Clone, Debug)]
 pub(super) struct Sql(Arc<str>);
@@ -33,7 +36,7 @@ impl Sql {
     }
 
     /// Starts a query; parameters are bound in the order of the file's header.
-    pub(super) fn query(&self) -> Query<'static, Sqlite, SqliteArguments> {
+    pub(super) fn query(&self) -> SqlQuery {
         sqlx::query(AssertSqlSafe(Arc::clone(&self.0)))
     }
 

@@ -1,82 +1,40 @@
-//! Notices commits of others: another process, the heartbeat, a transaction of the user's.
+//! When to look for commits of others: another process, the heartbeat, a transaction of the
+//! application's.
 //!
 //! What the writer itself commits is announced by the writer. For the rest, while somebody
-//! listens, the writer is asked every [`LOOK_EVERY`] whether SQLite's `data_version` has moved;
-//! the writer's own connection is the one to ask, since it does not count its own commits, which
+//! listens, it looks every [`LOOK_EVERY`] whether SQLite's `data_version` has moved. It asks its
+//! own connection, which does not count its own commits; on any other connection each of them
 //! would wake everybody for nothing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use futures_util::future::BoxFuture;
 
-use super::writer::Op;
 use crate::seam::Seam;
-use crate::store::{Wake, WakeListener};
+use crate::store::Wake;
 
 /// How often to look; one look costs about 20 µs.
 const LOOK_EVERY: Duration = Duration::from_millis(75);
 
-/// The store's side of waking.
-#[derive(Debug)]
-pub(super) struct Watch {
-    wake: Arc<Wake>,
-    running: Arc<AtomicBool>,
-}
+/// The pause until the next look, if anybody listens.
+#[derive(Default)]
+pub(super) struct Look(Option<BoxFuture<'static, ()>>);
 
-impl Watch {
-    /// Starts with nobody listening, so without looking.
-    pub(super) fn new(wake: Arc<Wake>) -> Self {
-        Self {
-            wake,
-            running: Arc::new(AtomicBool::new(false)),
+impl Look {
+    /// Begins a pause if somebody listens and none runs.
+    pub(super) fn arm(&mut self, wake: &Wake, seam: &Arc<dyn Seam>) {
+        if self.0.is_none() && wake.has_listeners() {
+            self.0 = Some(seam.sleep(LOOK_EVERY));
         }
     }
 
-    /// Adds a listener, and starts to look if it is the first.
-    pub(super) fn listen(
-        &self,
-        seam: &Arc<dyn Seam>,
-        writer: Option<mpsc::Sender<Op>>,
-    ) -> WakeListener {
-        let listener = self.wake.listen();
-        if let Some(writer) = writer
-            && !self.running.swap(true, Ordering::SeqCst)
-        {
-            let look = look(
-                Arc::clone(&self.wake),
-                Arc::clone(&self.running),
-                Arc::clone(seam),
-                writer.downgrade(),
-            );
-            // Ends by itself, so nobody needs its handle.
-            drop(seam.spawn(Box::pin(look)));
+    /// Waits until it is time to look; for ever if there is no pause to end.
+    pub(super) async fn wait(&mut self) {
+        match &mut self.0 {
+            Some(pause) => pause.await,
+            None => std::future::pending().await,
         }
-        listener
-    }
-}
-
-/// Asks the writer to look until nobody listens or the store is gone.
-async fn look(
-    wake: Arc<Wake>,
-    running: Arc<AtomicBool>,
-    seam: Arc<dyn Seam>,
-    writer: mpsc::WeakSender<Op>,
-) {
-    loop {
-        seam.sleep(LOOK_EVERY).await;
-        let Some(writer) = writer.upgrade() else {
-            return;
-        };
-        if !wake.has_listeners() {
-            running.store(false, Ordering::SeqCst);
-            // A listener that came in between saw the task running.
-            if !wake.has_listeners() || running.swap(true, Ordering::SeqCst) {
-                return;
-            }
-        }
-        // If the writer has a full queue it is busy, and so are its listeners.
-        let _ = writer.try_send(Op::Peek);
+        self.0 = None;
     }
 }

@@ -39,7 +39,7 @@ create table {q}jobs (
   cache_key text,
   cache_version integer,
   deadline integer,
-  last_result text,
+  last_outcome text,
   dead_reason text,
   trace_context text,
   created_at integer not null,
@@ -93,7 +93,7 @@ create table {q}finished_jobs (
   cache_key text,
   cache_version integer,
   deadline integer,
-  last_result text,
+  last_outcome text,
   dead_reason text,
   trace_context text,
   created_at integer not null,
@@ -116,7 +116,7 @@ create table {q}attempts (
   worker text not null,
   started_at integer not null,
   finished_at integer,
-  result text,
+  outcome text,
   error text
 ) strict;
 

@@ -9,7 +9,7 @@ select
   worker,
   started_at,
   finished_at,
-  result,
+  outcome,
   error
 from {q}attempts
 where job_seq = (

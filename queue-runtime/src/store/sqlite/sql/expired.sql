@@ -27,7 +27,7 @@ select
   cache_key,
   cache_version,
   deadline,
-  last_result,
+  last_outcome,
   dead_reason,
   last_error,
   trace_context,

@@ -1,6 +1,6 @@
 -- Copies jobs that become final to the finished jobs; `settle_remove` takes them away.
 -- params: ?1 jobs as a JSON array of arrays (0 row number, 1 final state, 2 dead-letter reason,
---   3 result, 4 error, 5 attempts, 6 crashes, 7 snoozes), ?2 now in ms
+--   3 outcome, 4 error, 5 attempts, 6 crashes, 7 snoozes), ?2 now in ms
 -- returns: nothing
 -- locks: runs inside the writing transaction
 -- index: primary key
@@ -29,7 +29,7 @@ insert into {q}finished_jobs (
   cache_key,
   cache_version,
   deadline,
-  last_result,
+  last_outcome,
   dead_reason,
   trace_context,
   created_at,

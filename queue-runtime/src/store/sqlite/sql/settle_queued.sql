@@ -1,5 +1,5 @@
 -- Sends jobs back to wait.
--- params: ?1 jobs as a JSON array of arrays (0 row number, 1 delay in ms, 2 result, 3 error,
+-- params: ?1 jobs as a JSON array of arrays (0 row number, 1 delay in ms, 2 outcome, 3 error,
 --   4 attempts, 5 crashes, 6 snoozes), ?2 now in ms
 -- returns: nothing
 -- locks: runs inside the writing transaction
@@ -13,7 +13,7 @@ set
   run_at = ?2 + min(back.item ->> 1, 9223372036854775807 - ?2),
   locked_until = null,
   locked_by = null,
-  last_result = back.item ->> 2,
+  last_outcome = back.item ->> 2,
   updated_at = ?2,
   last_error = coalesce(back.item ->> 3, last_error)
 from (

@@ -131,7 +131,7 @@ async fn each_wrong_path_has_an_error_of_its_own() {
         (
             at(&dir.join("absent.db")).create(false),
             StoreErrorKind::InvalidInput,
-            "making it is switched off",
+            "does not exist, and making it",
         ),
         (
             at(&file),

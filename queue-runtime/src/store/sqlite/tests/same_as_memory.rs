@@ -9,8 +9,8 @@ use fastrand::Rng;
 
 use super::world::{Hand, World, job};
 use crate::job::{
-    CacheKey, Change, Claimed, DeadReason, Dedupe, DedupeUntil, Due, Idempotency, JobId, JobResult,
-    JobType, Lease, NewJob, OnDuplicate, QueueName, Settlement, WorkerId,
+    CacheKey, Change, Claimed, DeadReason, Dedupe, DedupeUntil, Due, Idempotency, JobId, JobType,
+    Lease, NewJob, OnDuplicate, OutcomeKind, QueueName, Settlement, WorkerId,
 };
 use crate::rules::dedupe::fingerprint;
 use crate::seam::Seam;
@@ -106,31 +106,31 @@ impl Dice {
 
     fn settlement(&mut self) -> Settlement {
         let claimed = self.claimed[self.rng.usize(..self.claimed.len())].clone();
-        let (change, result) = match self.rng.u8(..6) {
+        let (change, outcome) = match self.rng.u8(..6) {
             0 => (
                 Change::Queued {
                     delay: Duration::ZERO,
                 },
-                JobResult::HandedBack,
+                OutcomeKind::HandedBack,
             ),
             1 => (
                 Change::Queued {
                     delay: self.span(3_000),
                 },
-                JobResult::Retry,
+                OutcomeKind::Retry,
             ),
             2 => {
                 let reason = DeadReason::Permanent;
-                (Change::DeadLetter { reason }, JobResult::DeadLetter)
+                (Change::DeadLetter { reason }, OutcomeKind::Permanent)
             }
-            3 => (Change::Cancelled, JobResult::Cancelled),
-            _ => (Change::Done, JobResult::Success),
+            3 => (Change::Cancelled, OutcomeKind::Cancelled),
+            _ => (Change::Done, OutcomeKind::Success),
         };
         Settlement {
             id: claimed.id,
             token: claimed.token,
             change,
-            result,
+            outcome,
             error: self.rng.bool().then(|| "it \"failed\"\n".to_owned()),
             attempts: self.rng.u32(..4),
             crashes: self.rng.u32(..3),

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tempfile::TempDir;
 
 use crate::job::{
-    Change, Claimed, Due, JobId, JobResult, JobType, NewJob, QueueName, Settlement, WorkerId,
+    Change, Claimed, Due, JobId, JobType, NewJob, OutcomeKind, QueueName, Settlement, WorkerId,
 };
 use crate::seam::{Seam, SystemSeam, next_ordinal, uuid_v7};
 use crate::store::ClaimRequest;
@@ -56,12 +56,8 @@ impl Seam for Hand {
         self.system.spawn(task)
     }
 
-    fn spawn_thread(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> std::io::Result<std::thread::JoinHandle<()>> {
-        self.system.spawn_thread(name, body)
+    fn spawn_apart(&self, name: &str, task: BoxFuture<'static, ()>) -> std::io::Result<()> {
+        self.system.spawn_apart(name, task)
     }
 
     fn random(&self) -> u64 {
@@ -157,7 +153,7 @@ pub(super) fn done(claimed: &Claimed) -> Settlement {
         id: claimed.id,
         token: claimed.token,
         change: Change::Done,
-        result: JobResult::Success,
+        outcome: OutcomeKind::Success,
         error: None,
         attempts: claimed.attempt,
         crashes: 0,

@@ -1,0 +1,250 @@
+//! The verbs of a store: those that write go to the writer, those that only read to the readers.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteRow;
+
+use super::encode::Prepared;
+use super::error::closed;
+use super::heartbeat::SqliteHeartbeat;
+use super::ops::Op;
+use super::rows::{self, Columns, json, limit};
+use super::statements::SqlQuery;
+use super::{SqliteStore, claim, connect, schema};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::job::{
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
+};
+use crate::store::{
+    Admin, Cancelling, ClaimRequest, Counts, Heartbeat, Inserted, Pruned, Replaying, Retention,
+    Store, Versions, WakeListener,
+};
+use crate::time::Timestamp;
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn insert(&self, jobs: &[NewJob]) -> Result<Vec<Inserted>, StoreError> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.wall_clock();
+        let jobs = jobs.iter().map(|job| Prepared::new(job, now)).collect();
+        self.write("insert", |reply| Op::Insert { jobs, reply })
+            .await
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StoreError> {
+        if request.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let op = |reply| Op::Exchange {
+            settlements: Vec::new(),
+            request: Some(request.clone()),
+            operation: "claim",
+            reply,
+        };
+        let (_, claimed) = self.write("claim", op).await?;
+        Ok(claimed)
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Settled>, StoreError> {
+        if settlements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let op = |reply| Op::Exchange {
+            settlements: settlements.to_vec(),
+            request: None,
+            operation: "settle",
+            reply,
+        };
+        let (settled, _) = self.write("settle", op).await?;
+        Ok(settled)
+    }
+
+    async fn exchange(
+        &self,
+        settlements: &[Settlement],
+        request: &ClaimRequest,
+    ) -> Result<(Vec<Settled>, Vec<Claimed>), StoreError> {
+        let op = |reply| Op::Exchange {
+            settlements: settlements.to_vec(),
+            request: Some(request.clone()),
+            operation: "exchange",
+            reply,
+        };
+        self.write("exchange", op).await
+    }
+
+    async fn heartbeat(&self) -> Result<Box<dyn Heartbeat>, StoreError> {
+        if self.sender().is_none() {
+            return Err(closed("heartbeat"));
+        }
+        let options = self.options.clone();
+        let heartbeat = SqliteHeartbeat::open(options, Arc::clone(&self.statements)).await?;
+        Ok(Box::new(heartbeat))
+    }
+
+    async fn expired(&self, count: usize) -> Result<Vec<JobRecord>, StoreError> {
+        let now = self.manual_now();
+        self.read(
+            "expired",
+            &self.statements.expired,
+            |query| query.bind(limit(count)).bind(now),
+            rows::record,
+        )
+        .await
+    }
+
+    async fn next_due(&self, request: &ClaimRequest) -> Result<Option<Duration>, StoreError> {
+        let asked = claim::Asked::new(request);
+        let now = self.manual_now();
+        let found = self
+            .read(
+                "next_due",
+                &self.statements.next_due,
+                |query| query.bind(asked.queues).bind(asked.job_types).bind(now),
+                |row| Columns::of(row).take::<Option<i64>>(),
+            )
+            .await?;
+        Ok(found
+            .into_iter()
+            .flatten()
+            .next()
+            .map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0))))
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        if self.sender().is_none() {
+            return Err(closed("migrate"));
+        }
+        let mut conn = connect::connect(&self.options, &self.statements, "migrate").await?;
+        schema::migrate(&mut conn, &self.statements).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        let now = self.manual_now();
+        let read = self.read(
+            "now",
+            &self.statements.clock,
+            |query| query.bind(now),
+            |row| Columns::of(row).instant(),
+        );
+        read.await?.pop().ok_or_else(|| no_row("now"))
+    }
+
+    fn wakes(&self) -> WakeListener {
+        let listener = self.wake.listen();
+        // A writer with a full queue sees the listener when it comes to its next batch.
+        if let Some(writer) = self.sender() {
+            let _ = writer.try_send(Op::Listen);
+        }
+        listener
+    }
+
+    async fn close(&self) {
+        let ops = self
+            .ops
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(ops);
+        let mut writer = self.writer.clone();
+        // Nothing is ever sent: this ends when the writer has dropped its side.
+        while writer.changed().await.is_ok() {}
+        self.readers.close().await;
+        self.transactions.close().await;
+    }
+}
+
+#[async_trait]
+impl Admin for SqliteStore {
+    async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
+        let sql = &self.statements.job;
+        let mut found = self
+            .read("job", sql, |query| query.bind(id.to_string()), rows::record)
+            .await?;
+        Ok(found.pop())
+    }
+
+    async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
+        let sql = &self.statements.attempts;
+        let bind = |query: SqlQuery| query.bind(id.to_string());
+        self.read("attempts", sql, bind, rows::attempt).await
+    }
+
+    async fn cancel(&self, id: JobId) -> Result<Cancelling, StoreError> {
+        self.write("cancel", |reply| Op::Cancel { id, reply }).await
+    }
+
+    async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError> {
+        self.write("replay", |reply| Op::Replay { id, as_new, reply })
+            .await
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        let rows = self
+            .read(
+                "counts",
+                &self.statements.counts,
+                |query| query,
+                |row| {
+                    let mut columns = Columns::of(row);
+                    Ok((
+                        columns.parsed::<JobState>("status")?,
+                        columns.number::<u64>("count")?,
+                    ))
+                },
+            )
+            .await?;
+        let mut counts = Counts::default();
+        for (state, count) in rows {
+            *counts.of_mut(state) += count;
+        }
+        Ok(counts)
+    }
+
+    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
+        let known: Vec<_> = known.iter().map(JobType::as_str).collect();
+        let known = json(&known);
+        self.read(
+            "unknown_types",
+            &self.statements.unknown_types,
+            |query| query.bind(known),
+            |row| {
+                let mut columns = Columns::of(row);
+                Ok((columns.parsed("job_type")?, columns.number("count")?))
+            },
+        )
+        .await
+    }
+
+    async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {
+        let op = |reply| Op::Prune {
+            retention: *retention,
+            limit: count,
+            reply,
+        };
+        self.write("prune", op).await
+    }
+}
+
+#[async_trait]
+impl Versions for SqliteStore {
+    async fn newest_version(&self, cache_key: &str) -> Result<Option<u64>, StoreError> {
+        let sql = &self.statements.newest_version;
+        let bind = |query: SqlQuery| query.bind(cache_key.to_owned());
+        let read = |row: &SqliteRow| Columns::of(row).number("version");
+        let mut found = self.read("newest_version", sql, bind, read).await?;
+        Ok(found.pop())
+    }
+}
+
+fn no_row(operation: &'static str) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Corrupt,
+        operation,
+        "SQLite gave no row where there is always one",
+    )
+}

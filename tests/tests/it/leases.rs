@@ -1,0 +1,336 @@
+//! Who may say what came of a job: leases, heartbeats, rescue, cancel.
+
+use std::time::Duration;
+
+use queue_runtime::job::{
+    Change, Claimed, DeadReason, JobEvent, JobType, OutcomeKind, QueueName, Settled, Settlement,
+    WorkerId,
+};
+use queue_runtime::seam::Seam;
+use queue_runtime::store::ClaimRequest;
+use queue_runtime::{Data, JobContext, JobId, JobState, Queue, Worker, job};
+use tokio::sync::Notify;
+
+use crate::world::{File, World, final_events};
+
+#[job(timeout = "none", retries = 1, backoff = "fixed(1s)")]
+async fn waits(started: Data<Notify>, go: Data<Semaphore>) {
+    started.notify_one();
+    go.0.acquire().await.expect("never closed").forget();
+}
+
+struct Semaphore(tokio::sync::Semaphore);
+
+fn waiting(queue: &Queue) -> (queue_runtime::WorkerBuilder, Data<Notify>, Data<Semaphore>) {
+    let started = Data::new(Notify::new());
+    let go = Data::new(Semaphore(tokio::sync::Semaphore::new(0)));
+    let worker = Worker::builder(queue)
+        .job::<WaitsJob>()
+        .shared(started.clone())
+        .shared(go.clone());
+    (worker, started, go)
+}
+
+/// Claims a job as another worker would, and leaves it at that.
+async fn claim_as(queue: &Queue, name: &str, lease: Duration) -> Vec<Claimed> {
+    let request = ClaimRequest {
+        worker: WorkerId::new(name).expect("a name"),
+        queues: vec![QueueName::default_queue()],
+        job_types: vec![(JobType::new("waits").expect("a name"), 1)],
+        limit: 1,
+        lease,
+    };
+    queue
+        .store()
+        .claim(&request)
+        .await
+        .expect("the store answers")
+}
+
+#[tokio::test]
+async fn a_job_ten_leases_long_runs_once() {
+    let world = World::new();
+    let (worker, started, go) = waiting(&world.queue);
+    let sent = waits::enqueue(&world.queue).await.expect("enqueued");
+    let begun = Seam::elapsed(&world.seam);
+    let long_enough = Duration::from_mins(10);
+
+    let seam = world.seam.clone();
+    let done = async || {
+        if Seam::elapsed(&seam) - begun > long_enough && go.0.available_permits() == 0 {
+            go.0.add_permits(1);
+        }
+        world.job(sent.id).await.state.is_final()
+    };
+    world.run_until(worker, done).await.expect("ends well");
+
+    started.notified().await;
+    let job = world.job(sent.id).await;
+    assert_eq!(
+        (job.state, job.attempts, job.crashes),
+        (JobState::Done, 1, 0)
+    );
+}
+
+#[tokio::test]
+async fn the_job_of_a_dead_worker_is_run_again_by_another() {
+    let mut world = World::new();
+    let sent = waits::enqueue(&world.queue).await.expect("enqueued");
+    let dead = claim_as(&world.queue, "dead@1", Duration::from_secs(60)).await;
+    let (worker, _, go) = waiting(&world.queue);
+    go.0.add_permits(1);
+
+    world.run(worker, &[sent.id]).await;
+
+    let job = world.job(sent.id).await;
+    assert_eq!((job.state, job.attempts), (JobState::Done, 2));
+    let attempts = world
+        .queue
+        .attempts(sent.id)
+        .await
+        .expect("the store answers");
+    assert_eq!(attempts[0].outcome, Some(OutcomeKind::Lost));
+    assert!(
+        attempts[0]
+            .error
+            .as_deref()
+            .expect("a reason")
+            .contains("visibility timeout")
+    );
+    let rescued = world.events().into_iter().find_map(|event| match event {
+        JobEvent::Rescued { token, worker, .. } => Some((token, worker.to_string())),
+        _ => None,
+    });
+    assert_eq!(rescued, Some((dead[0].token, "dead@1".to_owned())));
+}
+
+#[tokio::test]
+async fn a_late_worker_cannot_finish_a_job_that_another_one_holds() {
+    let world = World::new();
+    let sent = waits::enqueue(&world.queue).await.expect("enqueued");
+    let late = claim_as(&world.queue, "late@1", Duration::from_secs(60))
+        .await
+        .remove(0);
+    let (worker, _, go) = waiting(&world.queue);
+    go.0.add_permits(1);
+    world.run(worker, &[sent.id]).await;
+    let before = world.job(sent.id).await;
+
+    let settlement = Settlement {
+        id: late.id,
+        token: late.token,
+        change: Change::DeadLetter {
+            reason: DeadReason::Permanent,
+        },
+        outcome: OutcomeKind::Permanent,
+        error: Some("too late".to_owned()),
+        attempts: 1,
+        crashes: 0,
+        snoozes: 0,
+        only_if_expired: false,
+    };
+    let answer = world
+        .queue
+        .store()
+        .settle(&[settlement])
+        .await
+        .expect("the store answers");
+
+    assert_eq!(answer, [Settled::Stale]);
+    assert_eq!(world.job(sent.id).await, before);
+}
+
+#[tokio::test]
+async fn a_job_that_keeps_killing_its_worker_becomes_a_dead_letter() {
+    let world = World::new();
+    let sent = waits::enqueue(&world.queue)
+        .retries(9)
+        .await
+        .expect("enqueued");
+    for crash in 1..=3 {
+        let claimed = claim_as(&world.queue, "doomed@1", Duration::from_secs(1)).await;
+        assert_eq!(claimed.len(), 1, "crash {crash}");
+        world.seam.advance(Duration::from_secs(1));
+        // A worker that serves another queue rescues all the same, and never runs the job.
+        let idle = Worker::builder(&world.queue).job::<ElsewhereJob>();
+        let rescued = async || world.job(sent.id).await.state != JobState::Processing;
+        world.run_until(idle, rescued).await.expect("ends well");
+        world.seam.advance(Duration::from_mins(5));
+    }
+
+    let job = world.job(sent.id).await;
+    assert_eq!(
+        (job.state, job.attempts, job.crashes),
+        (JobState::DeadLetter, 3, 3)
+    );
+    assert_eq!(job.dead_reason, Some(DeadReason::Crashed));
+}
+
+#[job(queue = "elsewhere")]
+async fn elsewhere() {}
+
+#[tokio::test]
+async fn a_cancel_stops_a_running_handler() {
+    let world = World::new();
+    let (worker, started, _go) = waiting(&world.queue);
+    let sent = waits::enqueue(&world.queue).await.expect("enqueued");
+    let asked = std::cell::Cell::new(false);
+
+    let done = async || {
+        let job = world.job(sent.id).await;
+        if job.state == JobState::Processing && !asked.replace(true) {
+            let state = world.queue.cancel(sent.id).await.expect("it runs");
+            assert_eq!(state, JobState::Processing);
+        }
+        job.state.is_final()
+    };
+    world.run_until(worker, done).await.expect("ends well");
+
+    started.notified().await;
+    let job = world.job(sent.id).await;
+    assert_eq!(
+        (job.state, job.last_outcome),
+        (JobState::Cancelled, Some(OutcomeKind::Cancelled))
+    );
+}
+
+#[tokio::test]
+async fn a_cancel_stops_a_waiting_job_at_once() {
+    let world = World::new();
+    let sent = waits::enqueue(&world.queue).await.expect("enqueued");
+    assert_eq!(
+        world.queue.cancel(sent.id).await.expect("it waits"),
+        JobState::Cancelled
+    );
+    let again = world.queue.cancel(sent.id).await.expect_err("it is final");
+    assert!(
+        again.to_string().contains("already final (cancelled)"),
+        "{again}"
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_lost_its_lease_stops_the_handler_and_says_nothing() {
+    let mut world = World::new();
+    let (worker, started, _go) = waiting(&world.queue);
+    let sent = waits::enqueue(&world.queue)
+        .retries(9)
+        .await
+        .expect("enqueued");
+    let stolen = std::cell::Cell::new(None);
+
+    // Somebody else gets the job, as happens when this worker was frozen for longer than a lease.
+    let done = async || {
+        let job = world.job(sent.id).await;
+        if stolen.get().is_none() && job.state == JobState::Processing {
+            let token = job.lock_token.expect("it is claimed");
+            let settlement = Settlement {
+                id: job.id,
+                token,
+                change: Change::Queued {
+                    delay: Duration::from_hours(90),
+                },
+                outcome: OutcomeKind::Lost,
+                error: None,
+                attempts: 1,
+                crashes: 1,
+                snoozes: 0,
+                only_if_expired: false,
+            };
+            world
+                .queue
+                .store()
+                .settle(&[settlement])
+                .await
+                .expect("the store answers");
+            stolen.set(Some(token));
+        }
+        world.faults.calls(queue_testkit::Verb::Extend) > 0 && stolen.get().is_some()
+    };
+    world.run_until(worker, done).await.expect("ends well");
+
+    started.notified().await;
+    let job = world.job(sent.id).await;
+    assert_eq!(
+        (job.state, job.attempts),
+        (JobState::Queued, 1),
+        "nothing was said about it"
+    );
+    let lost = JobEvent::LeaseLost {
+        id: sent.id,
+        token: stolen.get().expect("it was stolen"),
+    };
+    assert!(world.events().contains(&lost));
+}
+
+#[job(timeout = "none")]
+async fn blocks(
+    ctx: JobContext,
+    running: Data<std::sync::mpsc::SyncSender<JobId>>,
+    go: Data<Gate>,
+) {
+    running.send(ctx.job_id()).expect("the test listens");
+    // No await in between: the runtime's only thread is blocked.
+    go.0.lock()
+        .expect("one at a time")
+        .recv()
+        .expect("the test says go");
+}
+
+struct Gate(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
+
+#[test]
+fn a_handler_that_blocks_every_thread_keeps_its_lease() {
+    let file = File::new();
+    let (running, is_running) = std::sync::mpsc::sync_channel(1);
+    let (say_go, go) = std::sync::mpsc::sync_channel(1);
+    let url = file.url();
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+    };
+    let worker = std::thread::spawn(move || {
+        runtime().expect("a runtime").block_on(async {
+            let queue = Queue::open(&url).await.expect("the file opens");
+            blocks::enqueue(&queue).await.expect("enqueued");
+            let done = final_events(&queue, 1);
+            let lease = Duration::from_secs(2);
+            Worker::builder(&queue)
+                .job::<BlocksJob>()
+                .lease(lease)
+                .heartbeat(lease / 10)
+                .data(running)
+                .data(Gate(std::sync::Mutex::new(go)))
+                .run_until(done)
+                .await
+                .expect("ends well");
+        });
+    });
+    let id = is_running.recv().expect("the handler runs");
+
+    // Seen from outside: the lease is renewed again and again while the thread is blocked.
+    runtime().expect("a runtime").block_on(async {
+        let queue = file.open().await;
+        let mut ends = std::collections::BTreeSet::new();
+        while ends.len() < 5 {
+            let job = queue
+                .job(id)
+                .await
+                .expect("the store answers")
+                .expect("it exists");
+            assert_eq!((job.state, job.attempts), (JobState::Processing, 1));
+            ends.extend(job.locked_until);
+        }
+        say_go.send(()).expect("the handler waits");
+        tokio::task::spawn_blocking(|| worker.join().expect("the worker ends well"))
+            .await
+            .expect("joined");
+        let job = queue
+            .job(id)
+            .await
+            .expect("the store answers")
+            .expect("it exists");
+        assert_eq!((job.state, job.attempts), (JobState::Done, 1));
+    });
+}

@@ -1,0 +1,21 @@
+//! The whole street at once: declared jobs, a queue, a worker, and a store in memory or in a file.
+//!
+//! Time is moved by hand on the memory store. Tests on a file use the real clock and wait for
+//! events.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests on real stores use the real clock"
+)]
+
+mod world;
+mod outcomes;
+mod leases;
+mod shutdown;
+mod building;
+mod outage;
+mod keys;
+mod cached;
+mod hooks;
+mod bad_input;
+mod sqlite;
+mod processes;

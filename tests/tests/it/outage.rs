@@ -1,0 +1,134 @@
+//! A store that fails: what is waited for, what is kept, and what ends the worker.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use queue_runtime::error::StoreErrorKind;
+use queue_runtime::{Data, JobState, Worker, WorkerError, job};
+use queue_testkit::Verb;
+
+use crate::world::World;
+
+#[job(retries = 3)]
+async fn counts_runs(runs: Data<AtomicU32>) {
+    runs.fetch_add(1, Ordering::Relaxed);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_while_a_result_is_recorded_costs_no_second_run() {
+    let world = World::new();
+    let runs = Data::new(AtomicU32::new(0));
+    let sent = counts_runs::enqueue(&world.queue).await.expect("enqueued");
+    world.faults.fail_next(Verb::Settle, 5);
+
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .shared(runs.clone());
+    world.run(worker, &[sent.id]).await;
+
+    let job = world.job(sent.id).await;
+    assert_eq!(
+        (job.state, job.attempts, job.last_error),
+        (JobState::Done, 1, None)
+    );
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_result_whose_reply_was_lost_is_not_applied_twice() {
+    let world = World::new();
+    let runs = Data::new(AtomicU32::new(0));
+    let sent = counts_runs::enqueue(&world.queue).await.expect("enqueued");
+    world.faults.lose_reply_next(Verb::Settle);
+
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .shared(runs.clone());
+    world.run(worker, &[sent.id]).await;
+
+    let attempts = world
+        .queue
+        .attempts(sent.id)
+        .await
+        .expect("the store answers");
+    assert_eq!((attempts.len(), runs.load(Ordering::Relaxed)), (1, 1));
+}
+
+#[tokio::test]
+async fn a_claim_whose_reply_was_lost_comes_back_when_its_lease_has_run_out() {
+    let world = World::new();
+    let runs = Data::new(AtomicU32::new(0));
+    let sent = counts_runs::enqueue(&world.queue).await.expect("enqueued");
+    world.faults.lose_reply_next(Verb::Claim);
+
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .shared(runs.clone());
+    world.run(worker, &[sent.id]).await;
+
+    let job = world.job(sent.id).await;
+    assert_eq!(
+        (job.state, job.attempts),
+        (JobState::Done, 2),
+        "the lost claim has used one"
+    );
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_store_that_is_down_at_the_start_is_waited_for() {
+    let world = World::new();
+    let sent = counts_runs::enqueue(&world.queue).await.expect("enqueued");
+    for verb in [Verb::Claim, Verb::Expired, Verb::Prune, Verb::Heartbeat] {
+        world.faults.fail_next(verb, 4);
+    }
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .data(AtomicU32::new(0))
+        .build()
+        .expect("it fits");
+    let ready = worker.ready();
+    assert!(!*ready.borrow());
+
+    let mut was_ready_too_soon = false;
+    let stop = tokio::sync::Notify::new();
+    let run = worker.run_until(stop.notified());
+    tokio::pin!(run);
+    loop {
+        let quiet = async {
+            for _ in 0..200 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = &mut run => {
+                ended.expect("ends well");
+                break;
+            }
+            () = quiet => {}
+        }
+        was_ready_too_soon |= *ready.borrow() && world.faults.calls(Verb::Claim) <= 4;
+        match world.job(sent.id).await.state.is_final() {
+            true => stop.notify_one(),
+            false => drop(world.seam.advance_to_next_sleeper()),
+        }
+    }
+    assert!(!was_ready_too_soon);
+    assert_eq!(world.job(sent.id).await.state, JobState::Done);
+}
+
+#[tokio::test]
+async fn a_fault_that_waiting_cannot_cure_ends_the_worker() {
+    for verb in [Verb::Claim, Verb::Expired, Verb::Prune] {
+        let world = World::new();
+        world.faults.fail_next_as(verb, 1, StoreErrorKind::Corrupt);
+        let worker = Worker::builder(&world.queue)
+            .job::<CountsRunsJob>()
+            .data(AtomicU32::new(0));
+
+        let ended = world.run_until(worker, async || false).await;
+
+        let error = ended.expect_err("it cannot go on");
+        assert!(matches!(error, WorkerError::Store { .. }), "{error:?}");
+    }
+}
