@@ -63,7 +63,9 @@ pub(crate) async fn serve(listener: TcpListener, answers: Arc<impl Answer>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            Ok((stream, _)) = listener.accept() => {
+            accepted = listener.accept() => {
+                // A client that was gone before its turn is nobody's loss.
+                let Ok((stream, _)) = accepted else { continue };
                 let answers = Arc::clone(&answers);
                 let service = service_fn(move |request| respond(Arc::clone(&answers), request));
                 let connection = hyper::server::conn::http1::Builder::new()

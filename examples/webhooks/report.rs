@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use queue_runtime::job::OutcomeKind;
 use queue_runtime::{JobId, JobState, Queue};
 use serde::Serialize;
@@ -58,10 +58,11 @@ pub(crate) async fn gather(
     sum.worker_kills = worker_kills;
     sum.double_effects = shipments.values().filter(|times| **times > 1).count();
     for (order_id, id) in jobs {
-        let job = queue
-            .job(*id)
-            .await?
-            .with_context(|| format!("job {id} is gone"))?;
+        // A job that the store does not have is lost, whatever became of its order.
+        let Some(job) = queue.job(*id).await? else {
+            sum.lost += 1;
+            continue;
+        };
         match job.state {
             JobState::Done if shipments.contains_key(order_id) => sum.delivered += 1,
             JobState::DeadLetter => {

@@ -1,9 +1,11 @@
 //! Producers that enqueue one job after the other, each waiting until its job is on the disk.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use queue_runtime::store::sqlite::SqliteStore;
 use queue_runtime::{Queue, job};
 use tokio::task::JoinSet;
 
@@ -22,26 +24,48 @@ async fn send_receipt(user_id: u64, email: String) {
     let _ = (user_id, email);
 }
 
-/// Lets so many enqueue for a span.
-pub(crate) async fn measure(folder: &Path, enqueuers: usize, span: Duration) -> Result<Enqueued> {
-    let (queue, store) = store::open(folder).await?;
-    let before = store.commits();
-    let begun = Instant::now();
-    let mut tasks = JoinSet::new();
-    for _ in 0..enqueuers {
-        tasks.spawn(enqueue_until(queue.clone(), begun + span));
+/// A number of enqueuers on a file of their own, measured piece by piece.
+pub(crate) struct Enqueuers {
+    queue: Queue,
+    store: Arc<SqliteStore>,
+    count: usize,
+    jobs: u64,
+    time: Duration,
+}
+
+impl Enqueuers {
+    pub(crate) async fn open(folder: &Path, count: usize) -> Result<Self> {
+        let (queue, store) = store::open(folder).await?;
+        Ok(Self {
+            queue,
+            store,
+            count,
+            jobs: 0,
+            time: Duration::ZERO,
+        })
     }
-    let mut jobs = 0;
-    while let Some(enqueued) = tasks.join_next().await {
-        jobs += enqueued??;
+
+    /// Lets all of them enqueue for a span.
+    pub(crate) async fn run(&mut self, span: Duration) -> Result<()> {
+        let begun = Instant::now();
+        let mut tasks = JoinSet::new();
+        for _ in 0..self.count {
+            tasks.spawn(enqueue_until(self.queue.clone(), begun + span));
+        }
+        while let Some(jobs) = tasks.join_next().await {
+            self.jobs += jobs??;
+        }
+        self.time += begun.elapsed();
+        Ok(())
     }
-    let seconds = begun.elapsed().as_secs_f64();
-    let commits = store.commits() - before;
-    queue.close().await;
-    Ok(Enqueued {
-        per_second: jobs as f64 / seconds,
-        per_commit: jobs as f64 / commits as f64,
-    })
+
+    pub(crate) async fn finish(self) -> Enqueued {
+        self.queue.close().await;
+        Enqueued {
+            per_second: self.jobs as f64 / self.time.as_secs_f64(),
+            per_commit: self.jobs as f64 / self.store.commits() as f64,
+        }
+    }
 }
 
 async fn enqueue_until(queue: Queue, end: Instant) -> Result<u64> {

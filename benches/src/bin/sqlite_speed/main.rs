@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use queue_benches::disk::Disk;
 
+use self::enqueue::Enqueuers;
 use self::report::{Report, Round};
 
 /// Rounds unless asked for otherwise: the fewest whose median survives two bad ones.
@@ -24,6 +25,10 @@ const ROUNDS: usize = 5;
 
 /// How long each kind of enqueueing is measured in a round.
 const SPAN: Duration = Duration::from_secs(1);
+
+/// Turns that one enqueuer and many take within a round, because a disk can change its speed
+/// tenfold from one second to the next.
+const TURNS: u32 = 8;
 
 /// How many enqueue at once in the measurement of shared commits.
 const ENQUEUERS: usize = 32;
@@ -58,8 +63,10 @@ async fn measure() -> Result<Vec<String>> {
     println!("on {}, {rounds} rounds, synchronous=FULL", disk.describe());
     let mut report = Report::default();
     for number in 1..=rounds {
-        eprintln!("round {number} of {rounds}");
-        report.add(round(&disk).await?);
+        eprint!("round {number} of {rounds}: ");
+        let round = round(&disk).await?;
+        eprintln!("{}", round.in_short());
+        report.add(round);
     }
     report.print()?;
     Ok(report.missed())
@@ -67,10 +74,18 @@ async fn measure() -> Result<Vec<String>> {
 
 /// Measures everything once, each on a file of its own.
 async fn round(disk: &Disk) -> Result<Round> {
+    let sync = disk.sync_span()?;
+    let (alone, together) = (disk.fresh()?, disk.fresh()?);
+    let mut single = Enqueuers::open(alone.path(), 1).await?;
+    let mut shared = Enqueuers::open(together.path(), ENQUEUERS).await?;
+    for _ in 0..TURNS {
+        single.run(SPAN / TURNS).await?;
+        shared.run(SPAN / TURNS).await?;
+    }
     Ok(Round {
-        sync: disk.sync_span()?,
-        single: enqueue::measure(disk.fresh()?.path(), 1, SPAN).await?,
-        shared: enqueue::measure(disk.fresh()?.path(), ENQUEUERS, SPAN).await?,
+        sync,
+        single: single.finish().await,
+        shared: shared.finish().await,
         raw_single: raw::insert(disk.fresh()?.path(), 1, SPAN).await?,
         raw_batch: raw::insert(disk.fresh()?.path(), raw::BATCH, SPAN).await?,
         drain: drain::measure(disk.fresh()?.path(), JOBS, CONCURRENCY).await?,

@@ -27,6 +27,15 @@ pub(crate) struct Round {
     pub(crate) raw_drain: f64,
 }
 
+impl Round {
+    /// Says how the promises fared, and on what a disk.
+    pub(crate) fn in_short(&self) -> String {
+        let ratio = self.shared.per_second / self.single.per_second;
+        let (sync, per_commit) = (self.sync, self.drain.per_commit);
+        format!("a page in {sync:.1?}, ratio {ratio:.1}, drain {per_commit:.0} jobs in a commit")
+    }
+}
+
 /// The line for programs: medians.
 #[derive(Serialize)]
 struct Line {
