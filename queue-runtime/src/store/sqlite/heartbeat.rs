@@ -14,6 +14,7 @@ use super::error::Fault;
 use super::options::SqliteOptions;
 use super::rows::{Columns, json, span_ms};
 use super::statements::Statements;
+use super::turn::Turn;
 use crate::error::StoreError;
 use crate::job::{JobId, Lease, LeaseToken};
 use crate::store::{Extended, Heartbeat};
@@ -23,6 +24,7 @@ use crate::store::{Extended, Heartbeat};
 pub(super) struct SqliteHeartbeat {
     options: SqliteOptions,
     statements: Arc<Statements>,
+    turn: Arc<Turn>,
     conn: Option<SqliteConnection>,
 }
 
@@ -31,11 +33,13 @@ impl SqliteHeartbeat {
     pub(super) async fn open(
         options: SqliteOptions,
         statements: Arc<Statements>,
+        turn: Arc<Turn>,
     ) -> Result<Self, StoreError> {
         let conn = connect::connect(&options, &statements, "heartbeat").await?;
         Ok(Self {
             options,
             statements,
+            turn,
             conn: Some(conn),
         })
     }
@@ -47,6 +51,7 @@ impl SqliteHeartbeat {
         leases: &[Lease],
         lease: Duration,
     ) -> Result<HashMap<Lease, bool>, Fault> {
+        let _asking = self.turn.ask();
         conn.execute("begin immediate").await?;
         let batch: Vec<_> = leases
             .iter()

@@ -26,6 +26,7 @@ impl SqliteStore {
     /// Unavailable, if another writer holds the database for longer than the busy timeout, or
     /// the store is closed.
     pub async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        let _asking = self.turn.ask();
         self.transactions
             .begin_with("begin immediate")
             .await
@@ -73,6 +74,7 @@ impl SqliteStore {
                 rule: rule.to_owned(),
             })
         };
+        let _asking = self.turn.ask();
         let ours = self
             .statements
             .lock

@@ -1,6 +1,6 @@
 //! The embedded store: one SQLite file, no server.
 //!
-//! Every write goes through one [writer](writer) that shares a transaction, and so the wait for
+//! Every write goes through one writer that shares a transaction, and so the wait for
 //! the disk, among all that waits; it answers after the commit. Reads use a small pool beside it.
 //! Leases are renewed over a connection of their own. Several processes may use one file: SQLite's
 //! lock orders their writers, and every statement that changes a running job is guarded by its
@@ -28,6 +28,7 @@ mod settle;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod verbs;
 mod wake;
 mod writer;
@@ -44,6 +45,7 @@ use self::ops::{Op, Reply};
 pub use self::options::{SqliteOptions, Synchronous};
 use self::rows::Columns;
 use self::statements::{Sql, SqlQuery, Statements};
+use self::turn::Turn;
 use self::writer::{Link, WAITING_MAX, Writer};
 use crate::error::{OpenError, StoreError, StoreErrorKind};
 use crate::store::Wake;
@@ -64,6 +66,7 @@ pub struct SqliteStore {
     readers: SqlitePool,
     transactions: SqlitePool,
     wake: Arc<Wake>,
+    turn: Arc<Turn>,
     commits: Arc<AtomicU64>,
     /// Closed when the writer has ended.
     writer: watch::Receiver<()>,
@@ -101,6 +104,7 @@ impl SqliteStore {
         let wake = Arc::new(Wake::new());
         let commits = Arc::new(AtomicU64::new(0));
         let (ops, waiting) = mpsc::channel(WAITING_MAX);
+        let turn = Arc::new(Turn::default());
         let writer = Writer {
             options: options.clone(),
             statements: Arc::clone(&statements),
@@ -109,11 +113,13 @@ impl SqliteStore {
             commits: Arc::clone(&commits),
             link,
             gathered: 0,
+            turn: Arc::clone(&turn),
         };
         Ok(Self {
             readers: connect::pool(&options, &statements, READERS_MAX),
             transactions: connect::pool(&options, &statements, TRANSACTIONS_MAX),
             wake,
+            turn,
             ops: Mutex::new(Some(ops)),
             writer: writer.start()?,
             options,

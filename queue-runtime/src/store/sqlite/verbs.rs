@@ -81,8 +81,12 @@ impl Store for SqliteStore {
         if self.sender().is_none() {
             return Err(closed("heartbeat"));
         }
-        let options = self.options.clone();
-        let heartbeat = SqliteHeartbeat::open(options, Arc::clone(&self.statements)).await?;
+        let heartbeat = SqliteHeartbeat::open(
+            self.options.clone(),
+            Arc::clone(&self.statements),
+            Arc::clone(&self.turn),
+        )
+        .await?;
         Ok(Box::new(heartbeat))
     }
 

@@ -27,6 +27,7 @@ use super::ops::Op;
 use super::options::SqliteOptions;
 use super::rows::Columns;
 use super::statements::Statements;
+use super::turn::Turn;
 use super::wake::Look;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::store::Wake;
@@ -59,6 +60,7 @@ pub(super) struct Writer {
     pub(super) wake: Arc<Wake>,
     pub(super) commits: Arc<AtomicU64>,
     pub(super) link: Link,
+    pub(super) turn: Arc<Turn>,
     /// Operations in the last batch.
     pub(super) gathered: usize,
 }
@@ -153,6 +155,7 @@ impl Writer {
         }
         self.gathered = batch.len();
         while !batch.is_empty() {
+            self.turn.give_way(&*self.options.seam).await;
             let ops = batch.drain(..fitting(batch)).collect();
             // A panic is a bug of ours: the callers hear `Unavailable` as their replies drop,
             // and a connection in an unknown state is not used again.

@@ -6,8 +6,8 @@ use sqlx::Executor;
 use super::world::{World, done, request};
 use crate::error::StoreErrorKind;
 use crate::job::{JobState, JobType, Settled};
-use crate::store::sqlite::SqliteStore;
 use crate::store::sqlite::ops::Op;
+use crate::store::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::{Admin, Inserted, Store};
 
 /// Makes every insert of a job of this type fail inside SQLite.
@@ -302,4 +302,39 @@ async fn two_stores_on_one_file_never_claim_the_same_job_or_give_the_same_token(
     let ids: std::collections::HashSet<_> = claimed.iter().map(|c| c.id).collect();
     let tokens: std::collections::HashSet<_> = claimed.iter().map(|c| c.token).collect();
     assert_eq!((claimed.len(), ids.len(), tokens.len()), (300, 300, 300));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_and_a_transaction_get_their_turn_beside_a_busy_writer() {
+    use crate::seam::{Seam, SystemSeam};
+    let World { store, dir, .. } = World::new().await;
+    store.close().await;
+    // Real pauses: SQLite makes real ones while it waits for the lock.
+    let path = dir.path().join("jobs.db");
+    let options = SqliteOptions::new(path.to_str().unwrap()).unwrap();
+    let store = std::sync::Arc::new(SqliteStore::open(options).await.unwrap());
+    let seam: std::sync::Arc<dyn Seam> = std::sync::Arc::new(SystemSeam::new());
+    let job = super::world::job(&*seam, "mail");
+    store.insert(&[job]).await.unwrap();
+    let lease = store.claim(&request(1)).await.unwrap()[0].lease();
+    let mut heartbeat = store.heartbeat().await.unwrap();
+
+    let (stop, stopped) = tokio::sync::watch::channel(());
+    for _ in 0..3 {
+        let (store, on, stopped) = (store.clone(), seam.clone(), stopped.clone());
+        drop(seam.spawn(Box::pin(async move {
+            while stopped.has_changed().is_ok() {
+                let jobs: Vec<_> = (0..500).map(|_| super::world::job(&*on, "mail")).collect();
+                store.insert(&jobs).await.unwrap();
+            }
+        })));
+    }
+    for _ in 0..5 {
+        let span = std::time::Duration::from_mins(1);
+        let said = heartbeat.extend(&[lease], span).await.unwrap();
+        assert_eq!(said, [crate::store::Extended::Kept]);
+        store.begin().await.unwrap().rollback().await.unwrap();
+    }
+    drop(stop);
+    store.close().await;
 }
