@@ -205,6 +205,7 @@ impl Street {
             shared.registry.claimable(),
             config.times.lease,
             config.concurrency,
+            config.limits.suspect_crashes(),
         );
         Self {
             claims,
@@ -276,6 +277,7 @@ impl Street {
                 // A store that keeps its contract never hands out such a job.
                 tracing::error!(job_type = %claimed.job_type, "claimed a job of an unknown type");
                 self.shared.leases.remove(lease);
+                self.claims.released(&claimed);
                 continue;
             };
             let Some(stop) = self.shared.leases.start(lease, def.timeout, now) else {
@@ -283,6 +285,7 @@ impl Street {
                     id: lease.id,
                     token: lease.token,
                 });
+                self.claims.released(&claimed);
                 continue;
             };
             if let Some(outcome) = refuse(&claimed, self.shared.store_time(&claimed, now)) {
@@ -308,6 +311,7 @@ impl Street {
                 Ran::Ended(outcome) => self.settle(claimed, outcome, took),
                 Ran::Abandoned => {
                     let lease = claimed.lease();
+                    self.claims.released(&claimed);
                     self.shared.leases.remove(lease);
                     self.shared.report(JobEvent::LeaseLost {
                         id: lease.id,
@@ -382,6 +386,7 @@ impl Street {
             .send_if_modified(|ready| !std::mem::replace(ready, true));
         for (pending, settled) in batch.iter().zip(answer.settled) {
             self.shared.leases.remove(pending.settlement.lease());
+            self.claims.released(&pending.claimed);
             self.shared
                 .report(settle::event(pending, settled, &self.shared.id));
         }

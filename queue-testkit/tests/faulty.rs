@@ -7,7 +7,7 @@ use queue_runtime::error::StoreErrorKind;
 use queue_runtime::job::{JobState, Settled};
 use queue_runtime::seam::Seam as _;
 use queue_runtime::store::memory::MemoryStore;
-use queue_runtime::store::{Admin as _, ClaimRequest, Store as _};
+use queue_runtime::store::{Admin as _, ClaimRequest, Store as _, Suspects};
 use queue_testkit::Verb;
 use queue_testkit::clock::TestSeam;
 use queue_testkit::conformance::jobs::{
@@ -29,6 +29,7 @@ fn request(limit: usize) -> ClaimRequest {
         job_types: vec![(job_type(JOB_TYPE), SCHEMA)],
         limit,
         lease: LEASE,
+        suspects: Suspects::NONE,
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::job::{Claimed, JobType, QueueName, WorkerId};
 use crate::rules::prefetch;
-use crate::store::ClaimRequest;
+use crate::store::{ClaimRequest, Suspects};
 
 /// How long a rate is measured before it is believed.
 const RATE_SPAN: Duration = Duration::from_millis(50);
@@ -23,6 +23,9 @@ pub(crate) struct Claims {
     concurrency: usize,
     stock: VecDeque<Claimed>,
     may_have_more: bool,
+    suspect_crashes: u32,
+    /// Suspects that are held, whether they run or wait for a slot.
+    suspects: usize,
     rate: Rate,
 }
 
@@ -33,6 +36,7 @@ impl Claims {
         job_types: Vec<(JobType, u32)>,
         lease: Duration,
         concurrency: usize,
+        suspect_crashes: u32,
     ) -> Self {
         Self {
             worker,
@@ -42,6 +46,8 @@ impl Claims {
             concurrency,
             stock: VecDeque::new(),
             may_have_more: true,
+            suspect_crashes,
+            suspects: 0,
             rate: Rate::default(),
         }
     }
@@ -71,6 +77,10 @@ impl Claims {
             job_types: self.job_types.clone(),
             limit,
             lease: self.lease,
+            suspects: Suspects {
+                crashes: self.suspect_crashes,
+                limit: usize::from(self.suspects == 0),
+            },
         }
     }
 
@@ -79,7 +89,21 @@ impl Claims {
     pub(crate) fn arrived(&mut self, claimed: Vec<Claimed>, limit: usize) {
         self.may_have_more =
             limit == 0 && self.may_have_more || claimed.len() == limit && limit > 0;
+        self.suspects += claimed.iter().filter(|job| self.is_suspect(job)).count();
         self.stock.extend(claimed);
+    }
+
+    /// Lets go of a job whose attempt is over for this worker. After a suspect, the store may
+    /// have another one that had to wait.
+    pub(crate) fn released(&mut self, job: &Claimed) {
+        if self.is_suspect(job) {
+            self.suspects -= 1;
+            self.woken();
+        }
+    }
+
+    fn is_suspect(&self, job: &Claimed) -> bool {
+        job.crashes >= self.suspect_crashes
     }
 
     /// Says that the store may have something again.
@@ -142,7 +166,14 @@ mod tests {
     fn claims() -> Claims {
         let queues = ["a", "b"].map(|name| QueueName::new(name).expect("a name"));
         let worker = WorkerId::new("w").expect("a name");
-        Claims::new(worker, queues.to_vec(), vec![], Duration::from_secs(60), 4)
+        Claims::new(
+            worker,
+            queues.to_vec(),
+            vec![],
+            Duration::from_secs(60),
+            4,
+            2,
+        )
     }
 
     fn names(request: &ClaimRequest) -> Vec<&str> {

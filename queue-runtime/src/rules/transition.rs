@@ -72,6 +72,16 @@ pub struct RetryPolicy {
     pub snoozes_max: u32,
 }
 
+impl RetryPolicy {
+    /// Returns from how many crashes in a row a job is a suspect: one more would be its end.
+    ///
+    /// A worker runs one suspect at a time. A job that kills its worker takes its neighbours
+    /// along, and without this they would run beside it again until all are dead letters.
+    pub fn suspect_crashes(&self) -> u32 {
+        self.crashes_max.saturating_sub(1).max(1)
+    }
+}
+
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {

@@ -52,7 +52,8 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     /// May return fewer, also none. Two callers never receive the same job for overlapping
     /// leases; each result carries a new token, higher than any before it for that job. Starts an
     /// attempt: `attempts` is counted here, so a crash cannot lose the count. Jobs of types or
-    /// payload schemas that the request does not name stay untouched.
+    /// payload schemas that the request does not name stay untouched, and so do suspects beyond
+    /// their limit.
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StoreError>;
 
     /// Applies settlements, and answers each in order.
@@ -81,7 +82,7 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     async fn expired(&self, limit: usize) -> Result<Vec<JobRecord>, StoreError>;
 
     /// Returns how long until a job that `request` could claim becomes due; zero if one is due
-    /// already, `None` if none waits.
+    /// already, `None` if none waits. A request for no suspects does not wait for one.
     async fn next_due(&self, request: &ClaimRequest) -> Result<Option<Duration>, StoreError>;
 
     /// Creates or upgrades the store's tables; does nothing where they are current.
@@ -124,6 +125,32 @@ pub struct ClaimRequest {
     pub limit: usize,
     /// How long the leases last.
     pub lease: Duration,
+    /// How many of the jobs may be suspects.
+    pub suspects: Suspects,
+}
+
+/// Bounds the jobs of a claim that took their worker down before, so that one which does it
+/// again takes few others along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suspects {
+    /// A job with at least this many crashes in a row is a suspect.
+    pub crashes: u32,
+    /// The largest number of them in one claim; others are taken in their place.
+    pub limit: usize,
+}
+
+impl Suspects {
+    /// No job is a suspect.
+    pub const NONE: Self = Self {
+        crashes: u32::MAX,
+        limit: usize::MAX,
+    };
+}
+
+impl Default for Suspects {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 /// The answer to one inserted job.

@@ -1,9 +1,11 @@
 //! In which order jobs are handed out, and that nobody at the head hides the others.
 
-use queue_runtime::job::{Claimed, Due, JobId, NewJob};
-use queue_runtime::store::ClaimRequest;
+use std::time::Duration;
 
-use super::jobs::{SECOND, from_queues, job_type, queue, rerun};
+use queue_runtime::job::{Claimed, Due, JobId, JobState, NewJob, Settlement};
+use queue_runtime::store::{ClaimRequest, Suspects};
+
+use super::jobs::{SECOND, from_queues, handed_back, job_type, queue, rerun};
 use super::subject::Subject;
 
 fn ids(claimed: &[Claimed]) -> Vec<JobId> {
@@ -156,4 +158,63 @@ pub async fn a_crowd_of_waiting_reruns_at_the_head_hides_nobody(s: &Subject) {
     s.add(&plain).await;
 
     assert_eq!(ids(&s.claim_all().await), [plain.id]);
+}
+
+/// Jobs that were lost so often in a row, waiting and due, the first of the highest priority.
+async fn lost(s: &Subject, count: i16, crashes: u32) -> Vec<JobId> {
+    let job = |n| NewJob {
+        priority: 50 - n,
+        ..s.job()
+    };
+    s.insert(&(0..count).map(job).collect::<Vec<_>>()).await;
+    let runs = s.claim_all().await;
+    for run in &runs {
+        s.apply(Settlement {
+            crashes,
+            ..handed_back(run)
+        })
+        .await;
+    }
+    ids(&runs)
+}
+
+fn with_suspects(s: &Subject, limit: usize) -> ClaimRequest {
+    let suspects = Suspects { crashes: 2, limit };
+    ClaimRequest {
+        suspects,
+        ..s.request()
+    }
+}
+
+pub async fn suspects_beyond_their_limit_make_way_for_others(s: &Subject) {
+    let suspects = lost(s, 3, 2).await;
+    let innocent = s.job();
+    s.add(&innocent).await;
+
+    let one = with_suspects(s, 1);
+    let claimed = s.claim(&ClaimRequest { limit: 2, ..one }).await;
+
+    assert_eq!(ids(&claimed), [suspects[0], innocent.id]);
+    for waiting in &suspects[1..] {
+        assert_eq!(s.record(*waiting).await.state, JobState::Queued);
+    }
+    assert_eq!(ids(&s.claim(&with_suspects(s, 5)).await), suspects[1..]);
+}
+
+pub async fn a_claim_without_suspects_neither_takes_nor_waits_for_one(s: &Subject) {
+    let waiting = lost(s, 1, 2).await;
+    let none = with_suspects(s, 0);
+
+    assert_eq!(s.claim(&none).await, []);
+    assert_eq!(s.store().next_due(&none).await.ok().flatten(), None);
+    let one = with_suspects(s, 1);
+    let due = s.store().next_due(&one).await.ok().flatten();
+    assert_eq!(due, Some(Duration::ZERO));
+    assert_eq!(ids(&s.claim(&one).await), waiting);
+}
+
+pub async fn a_job_one_crash_short_of_a_suspect_is_none(s: &Subject) {
+    let lost_once = lost(s, 2, 1).await;
+
+    assert_eq!(ids(&s.claim(&with_suspects(s, 0)).await), lost_once);
 }

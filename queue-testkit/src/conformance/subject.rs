@@ -12,7 +12,7 @@ use queue_runtime::job::{Attempt, Claimed, JobId, JobRecord, Lease, NewJob, Sett
 use queue_runtime::seam::Seam;
 use queue_runtime::store::{
     Admin as _, Cancelling, ClaimRequest, Extended, Heartbeat, Inserted, Pruned, Replaying,
-    Retention, Store, Versions as _,
+    Retention, Store, Suspects, Versions as _,
 };
 use queue_runtime::time::Timestamp;
 use tokio::sync::Mutex;
@@ -138,6 +138,7 @@ impl Subject {
             job_types: vec![(job_type(JOB_TYPE), SCHEMA)],
             limit: 100,
             lease: LEASE,
+            suspects: Suspects::NONE,
         }
     }
 

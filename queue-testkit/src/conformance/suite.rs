@@ -120,6 +120,9 @@ macro_rules! conformance_family {
             a_crowd_of_unknown_types_at_the_head_hides_nobody
             a_crowd_of_future_jobs_at_the_head_hides_nobody
             a_crowd_of_waiting_reruns_at_the_head_hides_nobody
+            suspects_beyond_their_limit_make_way_for_others
+            a_claim_without_suspects_neither_takes_nor_waits_for_one
+            a_job_one_crash_short_of_a_suspect_is_none
         }
     };
     (lease) => {

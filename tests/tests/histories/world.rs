@@ -9,7 +9,7 @@ use queue_runtime::job::{
     NewJob, OnDuplicate, OutcomeKind, Settlement,
 };
 use queue_runtime::seam::Seam as _;
-use queue_runtime::store::{ClaimRequest, Heartbeat, Retention, Store};
+use queue_runtime::store::{ClaimRequest, Heartbeat, Retention, Store, Suspects};
 use queue_testkit::clock::TestSeam;
 use queue_testkit::conformance::jobs::{
     called_off, dead_because, done, handed_back, held, job_type, plain, queue, rescue, rescue_of,
@@ -260,6 +260,7 @@ fn request(claim: &Claim) -> ClaimRequest {
         job_types: vec![(job_type(TYPES[0]), claim.schema), (job_type(TYPES[1]), 2)],
         limit: claim.limit,
         lease: Duration::from_secs(claim.seconds),
+        suspects: Suspects::NONE,
     }
 }
 

@@ -7,8 +7,9 @@ use queue_runtime::job::{
     WorkerId,
 };
 use queue_runtime::seam::Seam;
-use queue_runtime::store::ClaimRequest;
+use queue_runtime::store::{ClaimRequest, Suspects};
 use queue_runtime::{Data, JobContext, JobId, JobState, Queue, Worker, job};
+use queue_testkit::clock::TestSeam;
 use tokio::sync::Notify;
 
 use crate::world::{File, World, final_events};
@@ -39,6 +40,7 @@ async fn claim_as(queue: &Queue, name: &str, lease: Duration) -> Vec<Claimed> {
         job_types: vec![(JobType::new("waits").expect("a name"), 1)],
         limit: 1,
         lease,
+        suspects: Suspects::NONE,
     };
     queue
         .store()
@@ -261,6 +263,60 @@ async fn a_worker_that_lost_its_lease_stops_the_handler_and_says_nothing() {
         token: stolen.get().expect("it was stolen"),
     };
     assert!(world.events().contains(&lost));
+}
+
+#[job(timeout = "none", retries = 9)]
+async fn may_kill(kills: bool, seam: Data<TestSeam>, crash: Data<Notify>) {
+    match kills {
+        true => crash.notify_one(),
+        false => seam.sleep(Duration::from_secs(10)).await,
+    }
+    if kills {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_kills_its_worker_does_not_take_innocent_jobs_into_the_grave() {
+    let world = World::new();
+    let mut innocent = Vec::new();
+    for n in 0..20 {
+        let sent = may_kill::enqueue(&world.queue, n == 10)
+            .await
+            .expect("enqueued");
+        innocent.extend((n != 10).then_some(sent.id));
+    }
+
+    // Each life of the worker ends when the job strikes, or well.
+    for life in 1.. {
+        assert!(life < 10, "it never ends");
+        let crash = Data::new(Notify::new());
+        let worker = Worker::builder(&world.queue)
+            .job::<MayKillJob>()
+            .shared(Data::new(world.seam.clone()))
+            .shared(crash.clone());
+        let all_final = async || {
+            world
+                .queue
+                .counts()
+                .await
+                .is_ok_and(|c| c.queued + c.processing == 0)
+        };
+        tokio::select! {
+            ended = world.run_until(worker, all_final) => {
+                ended.expect("ends well");
+                break;
+            }
+            // Dropping a worker is like killing it.
+            () = crash.notified() => world.seam.advance(Duration::from_secs(60)),
+        }
+    }
+
+    let counts = world.queue.counts().await.expect("the store answers");
+    assert_eq!((counts.dead_letter, counts.done), (1, 19));
+    for id in innocent {
+        assert_eq!(world.job(id).await.state, JobState::Done);
+    }
 }
 
 #[job(timeout = "none")]

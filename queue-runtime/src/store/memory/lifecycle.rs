@@ -22,9 +22,18 @@ impl State {
             .map(|(queue, job)| ((queue, Reverse(job.priority), job.run_at, job.id), job.id))
             .collect();
         due.sort();
+        let mut suspects = 0;
         due.into_iter()
+            .filter(|(_, id)| {
+                let crashes = self.live.get(id).map_or(0, |job| job.record.crashes);
+                suspects += usize::from(crashes >= request.suspects.crashes);
+                crashes < request.suspects.crashes || suspects <= request.suspects.limit
+            })
+            .map(|(_, id)| id)
             .take(request.limit)
-            .map(|(_, id)| self.start_attempt(id, request, now))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|id| self.start_attempt(id, request, now))
             .collect()
     }
 
@@ -129,6 +138,7 @@ impl State {
             .values()
             .map(|job| &job.record)
             .filter(|job| queue_position(job, request).is_some())
+            .filter(|job| job.crashes < request.suspects.crashes || request.suspects.limit > 0)
             .map(|job| job.run_at.since(now))
             .min()
     }

@@ -59,6 +59,8 @@ pub(super) async fn claim(
         .bind(asked.queues)
         .bind(asked.job_types)
         .bind(limit(request.limit.min(JOBS_MAX)))
+        .bind(request.suspects.crashes)
+        .bind(limit(request.suspects.limit.min(JOBS_MAX)))
         .bind(now.as_millis())
         .fetch_all(&mut *conn)
         .await?

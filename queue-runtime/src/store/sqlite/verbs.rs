@@ -108,7 +108,14 @@ impl Store for SqliteStore {
             .read(
                 "next_due",
                 &self.statements.next_due,
-                |query| query.bind(asked.queues).bind(asked.job_types).bind(now),
+                |query| {
+                    query
+                        .bind(asked.queues)
+                        .bind(asked.job_types)
+                        .bind(request.suspects.crashes)
+                        .bind(limit(request.suspects.limit))
+                        .bind(now)
+                },
                 |row| Columns::of(row).take::<Option<i64>>(),
             )
             .await?;

@@ -52,7 +52,7 @@ create table {q}jobs (
 
 -- What a claim walks: lanes of (queue, job_type, payload_schema, priority), each in due order.
 create index {q}jobs_due
-on {q}jobs (queue, job_type, payload_schema, priority, run_at, id)
+on {q}jobs (queue, job_type, payload_schema, crashes, priority, run_at, id)
 where status = 'queued' and dedupe_slot = 0;
 
 create index {q}jobs_leases

@@ -15,7 +15,7 @@ use crate::job::{
 use crate::rules::dedupe::fingerprint;
 use crate::seam::Seam;
 use crate::store::memory::MemoryStore;
-use crate::store::{ClaimRequest, Retention, Store};
+use crate::store::{ClaimRequest, Retention, Store, Suspects};
 
 const TYPES: [&str; 3] = ["mail", "report", "thumb"];
 const QUEUES: [&str; 2] = ["default", "slow"];
@@ -96,6 +96,10 @@ impl Dice {
             job_types,
             limit: self.rng.usize(..6),
             lease: self.span(4_000),
+            suspects: Suspects {
+                crashes: self.rng.u32(1..3),
+                limit: self.rng.usize(..3),
+            },
         }
     }
 

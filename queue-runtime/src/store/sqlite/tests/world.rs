@@ -12,6 +12,7 @@ use crate::job::{
 };
 use crate::seam::{Seam, SystemSeam, next_ordinal, uuid_v7};
 use crate::store::ClaimRequest;
+use crate::store::Suspects;
 use crate::store::sqlite::{SqliteOptions, SqliteStore};
 use crate::time::Timestamp;
 
@@ -144,6 +145,7 @@ pub(in crate::store::sqlite) fn request(limit: usize) -> ClaimRequest {
         job_types: vec![(JobType::new("mail").unwrap(), 1)],
         limit,
         lease: Duration::from_mins(1),
+        suspects: Suspects::NONE,
     }
 }
 
