@@ -32,7 +32,7 @@
 //! its lease: crash, freeze, or cut from the store. So handlers must be safe to repeat; a lease
 //! lowers the number of repeats, it does not exclude them.
 //!
-//! The modules are the layers, lowest first: words ([`time`], [`error`], [`job`]), pure
+//! The modules are the layers, lowest first: words ([`time`], [`error`], [`mod@job`]), pure
 //! decisions ([`rules`]), the ports ([`seam`], [`store`], [`observe`]), the stores, then what
 //! handlers touch ([`handler`], [`cache`]), the stages ([`pipeline`]) and the wiring ([`Queue`],
 //! [`Worker`]).

@@ -218,6 +218,14 @@ impl WorkerBuilder {
         self.build()?.run_until(shutdown).await
     }
 
+    /// Builds the worker and runs it until the process is told to end; see [`Worker::run`].
+    ///
+    /// # Errors
+    /// As [`build`](Self::build) and [`Worker::run_until`].
+    pub async fn run(self) -> Result<(), WorkerError> {
+        self.build()?.run().await
+    }
+
     fn registry(&self) -> Result<Registry, Vec<String>> {
         let registry = match self.listed.as_slice() {
             [] => Registry::discover()?,
