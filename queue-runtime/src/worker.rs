@@ -345,6 +345,7 @@ impl Street {
             settlement,
             claimed,
             took,
+            is_uncertain: false,
         });
     }
 
@@ -522,13 +523,22 @@ async fn exchange(shared: Arc<Shared>, batch: Vec<Pending>, request: ClaimReques
         .map(|pending| pending.settlement.clone())
         .collect();
     let answer = async {
-        let (settled, claimed) = match (settlements.as_slice(), request.limit) {
+        let (mut settled, claimed) = match (settlements.as_slice(), request.limit) {
             (settlements, 0) => (store.settle(settlements).await?, Vec::new()),
             ([], _) => (Vec::new(), store.claim(&request).await?),
             (settlements, _) => store.exchange(settlements, &request).await?,
         };
+        for (pending, answer) in batch.iter().zip(&mut settled) {
+            if pending.is_uncertain && *answer == Settled::Stale {
+                // Without an answer it stays what the store said.
+                *answer = settle::resolve(pending, store.as_ref())
+                    .await
+                    .unwrap_or(*answer);
+            }
+        }
+        // What was claimed must not be lost with a look ahead that fails: the poll stands behind.
         let next_due = match claimed.len() < request.limit {
-            true => store.next_due(&request).await?,
+            true => store.next_due(&request).await.ok().flatten(),
             false => None,
         };
         Ok(Answer {
