@@ -26,15 +26,13 @@ pub use crate::rules::classify::Class;
 /// # Errors
 /// A [`JobError`] that names the place in the payload, the job type and the schema.
 pub fn decode<J: Job>(cx: &RunCx) -> Result<J, JobError> {
-    PayloadReader::new(cx.payload())
-        .and_then(|reader| J::decode(&reader))
-        .map_err(|error| {
-            let claimed = cx.context().claimed();
-            let (job_type, schema) = (&claimed.job_type, claimed.payload_schema);
-            JobError::undecodable(format!(
-                "decode payload of job type \"{job_type}\" (schema {schema}): {error}"
-            ))
-        })
+    J::from_payload(cx.payload()).map_err(|error| {
+        let claimed = cx.context().claimed();
+        let (job_type, schema) = (&claimed.job_type, claimed.payload_schema);
+        JobError::undecodable(format!(
+            "decode payload of job type \"{job_type}\" (schema {schema}): {error}"
+        ))
+    })
 }
 
 /// Generated code calls the function of the version it was written for, so that a mismatch of

@@ -171,6 +171,17 @@ impl Queue {
         }
     }
 
+    /// Returns the newest dead letters, the last one first, at most `limit`. Pages beyond that,
+    /// and other final states, are listed by `store().finished(..)`.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn dead_letters(&self, limit: usize) -> Result<Vec<JobRecord>, StoreError> {
+        self.store()
+            .finished(JobState::DeadLetter, None, limit)
+            .await
+    }
+
     /// Counts the jobs in each state, in one snapshot.
     ///
     /// # Errors

@@ -92,11 +92,25 @@ impl Seam for SystemSeam {
     }
 
     fn spawn_apart(&self, name: &str, task: BoxFuture<'static, ()>) -> std::io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let (built, is_built) = std::sync::mpsc::channel();
+        // The runtime is made on its thread: where a thread is refused, dropping a runtime in
+        // the caller's own one would panic.
+        let body = move || match tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .build()?;
-        let thread = std::thread::Builder::new().name(name.to_owned());
-        thread.spawn(move || runtime.block_on(task)).map(drop)
+            .build()
+        {
+            Ok(runtime) => {
+                let _ = built.send(Ok(()));
+                runtime.block_on(task);
+            }
+            Err(error) => drop(built.send(Err(error))),
+        };
+        drop(
+            std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(body)?,
+        );
+        is_built.recv().map_err(std::io::Error::other)?
     }
 
     fn random(&self) -> u64 {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use queue_runtime::error::{StoreError, StoreErrorKind};
 use queue_runtime::job::{
-    Attempt, Claimed, JobId, JobRecord, JobType, Lease, NewJob, Settled, Settlement,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
 };
 use queue_runtime::store::{
     Admin, Cancelling, ClaimRequest, Counts, Extended, Heartbeat, Inserted, Pruned, Replaying,
@@ -341,6 +341,17 @@ impl Heartbeat for FaultyHeartbeat {
 impl Admin for Faulty {
     async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
         self.faults.pass(Verb::Job, self.store.job(id)).await
+    }
+
+    async fn finished(
+        &self,
+        state: JobState,
+        before: Option<(Timestamp, JobId)>,
+        limit: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        self.faults
+            .pass(Verb::Finished, self.store.finished(state, before, limit))
+            .await
     }
 
     async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {

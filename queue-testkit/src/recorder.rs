@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{
-    Attempt, Claimed, JobId, JobRecord, JobType, Lease, NewJob, Settled, Settlement,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
 };
 use queue_runtime::seam::Seam;
 use queue_runtime::store::{
@@ -253,6 +253,22 @@ impl Admin for Recorder {
     async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
         self.history
             .keep(Verb::Job, format!("{id}"), self.store.job(id))
+            .await
+    }
+
+    async fn finished(
+        &self,
+        state: JobState,
+        before: Option<(Timestamp, JobId)>,
+        limit: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        let call = self.store.finished(state, before, limit);
+        self.history
+            .keep(
+                Verb::Finished,
+                format!("{state}, {before:?}, {limit}"),
+                call,
+            )
             .await
     }
 

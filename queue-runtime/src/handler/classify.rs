@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::error::PermanentMark;
+use super::permanent::PermanentMark;
 use crate::rules::classify::{Class, Fault};
 
 /// Says what an error of the user's own means for its job.

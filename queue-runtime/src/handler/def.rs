@@ -30,6 +30,14 @@ pub trait Job: Sized + Send + Sync + 'static {
     /// If a field is missing or is not what its type expects.
     fn decode(reader: &PayloadReader<'_>) -> Result<Self, PayloadError>;
 
+    /// Reads a stored payload, such as that of a dead letter.
+    ///
+    /// # Errors
+    /// If it is not this job's.
+    fn from_payload(payload: &str) -> Result<Self, PayloadError> {
+        Self::decode(&PayloadReader::new(payload)?)
+    }
+
     /// The dedupe key, if the job has one.
     fn dedupe_key(&self) -> Option<String> {
         None

@@ -194,52 +194,9 @@ impl<T, E: Into<BoxError>> JobResultExt<T> for Result<T, E> {
     }
 }
 
-/// Marks an error as permanent in a way that survives `anyhow`, boxes and being a source.
-#[derive(Debug)]
-pub struct Permanent {
-    // The mark is one link down, because an error that has been boxed by another library cannot
-    // be recognised by its own type any more; its sources can.
-    mark: PermanentMark,
-}
-
-impl Permanent {
-    /// Marks an error.
-    pub fn new(error: impl Into<BoxError>) -> Self {
-        Self {
-            mark: PermanentMark(error.into()),
-        }
-    }
-}
-
-impl fmt::Display for Permanent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.mark, f)
-    }
-}
-
-impl Error for Permanent {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.mark)
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct PermanentMark(BoxError);
-
-impl fmt::Display for PermanentMark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl Error for PermanentMark {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Permanent;
     use super::*;
 
     #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,7 @@
 //! The `#[job]` attribute writes code against these types; a job can also be declared by hand
 //! with them. Nothing here knows when or how often a handler runs.
 
+mod permanent;
 mod classify;
 mod context;
 mod data;
@@ -16,6 +17,7 @@ pub(crate) use context::{AttemptStop, StopReason};
 pub use context::{JobContext, RunCx};
 pub use data::{Data, DataMap, Inject};
 pub use def::{Field, Job, JobDef, Need, Registration, RunFn, RunResult, Source};
-pub use error::{IntoJobError, JobError, JobResultExt, Permanent};
+pub use error::{IntoJobError, JobError, JobResultExt};
 pub use keys::{CacheVersion, KeyPart, KeyWriter};
+pub use permanent::Permanent;
 pub use returns::{JobOutput, JobReturn, JobValue, Refreshed, RefreshedOutput};

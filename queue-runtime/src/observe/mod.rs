@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 use crate::job::JobEvent;
 
 /// Events that a slow listener may fall behind before it misses the oldest.
-const LISTENER_LAG_MAX: usize = 16_384;
+const LISTENER_LAG_MAX: usize = 4_096;
 
 /// Where events are reported. Clones share one stream.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Events {
         let _ = self.0.send(event);
     }
 
-    /// Listens from now on. A listener that falls behind by more than 16,384 events is told how
+    /// Listens from now on. A listener that falls behind by more than 4,096 events is told how
     /// many it missed.
     pub fn listen(&self) -> broadcast::Receiver<JobEvent> {
         self.0.subscribe()

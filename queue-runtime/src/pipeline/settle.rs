@@ -9,7 +9,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::error::StoreError;
 use crate::job::{Claimed, JobEvent, Settled, Settlement, WorkerId};
+use crate::store::Store;
 
 /// The most settlements in one batch, so that one transaction stays short.
 const BATCH_MAX: usize = 500;
@@ -20,6 +22,8 @@ pub(crate) struct Pending {
     pub(crate) settlement: Settlement,
     pub(crate) claimed: Claimed,
     pub(crate) took: Duration,
+    /// Whether it was offered before and nobody knows what came of that.
+    pub(crate) is_uncertain: bool,
 }
 
 /// The settlements that wait to be recorded, oldest first.
@@ -49,11 +53,33 @@ impl Outbound {
 
     /// Takes a batch back that the store could not record, ahead of newer ones.
     pub(crate) fn put_back(&mut self, batch: Vec<Pending>) {
-        batch
-            .into_iter()
-            .rev()
-            .for_each(|pending| self.waiting.push_front(pending));
+        batch.into_iter().rev().for_each(|pending| {
+            let is_uncertain = true;
+            self.waiting.push_front(Pending {
+                is_uncertain,
+                ..pending
+            });
+        });
     }
+}
+
+/// Finds out what came of a settlement that was offered twice and is stale now: the first offer
+/// may have been applied and its answer lost, which the attempt's history tells.
+pub(crate) async fn resolve(pending: &Pending, store: &dyn Store) -> Result<Settled, StoreError> {
+    let Settlement {
+        id, token, outcome, ..
+    } = &pending.settlement;
+    let attempts = store.attempts(*id).await?;
+    let recorded = attempts.iter().find(|attempt| attempt.token == *token);
+    if recorded.and_then(|attempt| attempt.outcome) != Some(*outcome) {
+        return Ok(Settled::Stale);
+    }
+    let state = pending.settlement.change.state();
+    Ok(match store.job(*id).await? {
+        // A pending cancel may have overruled the change; a later claim says nothing about it.
+        Some(job) if job.state.is_final() => Settled::Applied(job.state),
+        _ => Settled::Applied(state),
+    })
 }
 
 /// Says what happened to a settlement that the store answered.

@@ -6,12 +6,23 @@ use async_trait::async_trait;
 
 use crate::error::StoreError;
 use crate::job::{Attempt, JobId, JobRecord, JobState, JobType};
+use crate::time::Timestamp;
 
 /// Looking at jobs, calling them off, replaying them, and keeping history short.
 #[async_trait]
 pub trait Admin: Send + Sync {
     /// Returns a job in any state, or `None` if there is none of this id (any more).
     async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError>;
+
+    /// Returns at most `limit` jobs of a final state, the one that became final last first, and
+    /// of equal times the one with the higher id. `before` names the place where the page before
+    /// ended (its last job's `finished_at` and id). A state that is not final has none.
+    async fn finished(
+        &self,
+        state: JobState,
+        before: Option<(Timestamp, JobId)>,
+        limit: usize,
+    ) -> Result<Vec<JobRecord>, StoreError>;
 
     /// Returns a job's attempts, oldest first; empty for an unknown job.
     async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError>;

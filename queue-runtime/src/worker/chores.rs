@@ -1,4 +1,5 @@
-//! The loops beside the street: rescue and retention. Each survives a store that is down.
+//! The loops beside the street: rescue and retention, and a look at the start for jobs that
+//! nobody here can run. Each survives a store that is down.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -38,6 +39,7 @@ pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerEr
         let shared = Arc::clone(shared);
         async move {
             let every = shared.config.prune_every;
+            tell_unknown_types(&shared).await;
             repeat(&shared, every, "prune", || prune_once(&shared)).await
         }
     };
@@ -68,6 +70,31 @@ async fn rescue_once(shared: &Shared) -> Result<(), StoreError> {
     rescue::rescue(store, shared.config.limits, &find, seam, &report)
         .await
         .map(drop)
+}
+
+/// Says once which waiting jobs this program has no handler for: a crate that was not linked, or
+/// a program that is older or newer than the producers. They stay as they are.
+async fn tell_unknown_types(shared: &Shared) {
+    let known: Vec<_> = shared
+        .registry
+        .claimable()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    // A store that does not answer is told of by the loops; this is a hint and not worth a retry.
+    let unknown = shared
+        .backend
+        .store()
+        .unknown_types(&known)
+        .await
+        .unwrap_or_default();
+    for (job_type, jobs) in unknown {
+        tracing::warn!(
+            job_type = %job_type, jobs,
+            "jobs wait that this worker has no handler for; if it should, name their crate in \
+             the program's main file: `use my_jobs as _;`"
+        );
+    }
 }
 
 async fn prune_once(shared: &Shared) -> Result<(), StoreError> {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use queue_runtime::error::StoreErrorKind;
-use queue_runtime::job::{Claimed, Due, JobType, NewJob, OutcomeKind, Settlement};
+use queue_runtime::job::{
+    Claimed, Due, JobRecord, JobState, JobType, NewJob, OutcomeKind, Settlement,
+};
 use queue_runtime::store::{Counts, Pruned, Retention};
 
 use super::jobs::{
@@ -363,4 +365,41 @@ pub async fn a_closed_store_is_unavailable(s: &Subject) {
 pub async fn a_store_can_be_closed_twice(s: &Subject) {
     s.store().close().await;
     s.store().close().await;
+}
+
+pub async fn final_jobs_are_listed_page_by_page_the_newest_end_first(s: &Subject) {
+    let mut ended = Vec::new();
+    for n in 0..6 {
+        let run = s.running(&s.job()).await;
+        s.apply(if n == 2 { done(&run) } else { dead(&run) }).await;
+        ended.extend((n != 2).then_some(run.id));
+        // The last three end at one time, so their ids decide.
+        s.advance(if n < 3 { SECOND } else { Duration::ZERO });
+    }
+    ended.reverse();
+    let page = async |before: Option<&JobRecord>| {
+        let before = before.map(|job| (job.finished_at.expect("it is final"), job.id));
+        let page = s.store().finished(JobState::DeadLetter, before, 2).await;
+        page.expect("finished answers")
+    };
+
+    let mut listed = Vec::new();
+    let mut last = page(None).await;
+    while let Some(end) = last.last().cloned() {
+        listed.append(&mut last);
+        last = page(Some(&end)).await;
+    }
+
+    assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), ended);
+    for job in &listed {
+        assert_eq!(*job, s.record(job.id).await);
+    }
+}
+
+pub async fn a_state_that_is_not_final_has_no_final_jobs(s: &Subject) {
+    s.add(&s.job()).await;
+    for state in [JobState::Queued, JobState::Processing] {
+        let listed = s.store().finished(state, None, 9).await;
+        assert_eq!(listed.expect("finished answers"), []);
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use queue_runtime::error::StoreErrorKind;
+use queue_runtime::job::JobEvent;
 use queue_runtime::{Data, JobState, Worker, WorkerError, job};
 use queue_testkit::Verb;
 
@@ -34,8 +35,8 @@ async fn a_store_that_fails_while_a_result_is_recorded_costs_no_second_run() {
 }
 
 #[tokio::test]
-async fn a_result_whose_reply_was_lost_is_not_applied_twice() {
-    let world = World::new();
+async fn a_result_whose_reply_was_lost_is_applied_once_and_told_once() {
+    let mut world = World::new();
     let runs = Data::new(AtomicU32::new(0));
     let sent = counts_runs::enqueue(&world.queue).await.expect("enqueued");
     world.faults.lose_reply_next(Verb::Settle);
@@ -43,7 +44,22 @@ async fn a_result_whose_reply_was_lost_is_not_applied_twice() {
     let worker = Worker::builder(&world.queue)
         .job::<CountsRunsJob>()
         .shared(runs.clone());
-    world.run(worker, &[sent.id]).await;
+    let told = std::cell::Cell::new(false);
+    let mut events = world.queue.events();
+    let events = std::cell::RefCell::new(&mut events);
+    let settled = async || {
+        while let Ok(event) = events.borrow_mut().try_recv() {
+            told.set(
+                told.get()
+                    || matches!(
+                        event,
+                        JobEvent::Settled { .. } | JobEvent::SettledStale { .. }
+                    ),
+            );
+        }
+        told.get()
+    };
+    world.run_until(worker, settled).await.expect("ends well");
 
     let attempts = world
         .queue
@@ -51,6 +67,35 @@ async fn a_result_whose_reply_was_lost_is_not_applied_twice() {
         .await
         .expect("the store answers");
     assert_eq!((attempts.len(), runs.load(Ordering::Relaxed)), (1, 1));
+    let ends: Vec<_> = world
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            JobEvent::Settled { state, .. } => Some(Some(state)),
+            JobEvent::SettledStale { .. } => Some(None),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends, [Some(JobState::Done)]);
+}
+
+#[tokio::test]
+async fn a_look_ahead_that_fails_loses_no_claimed_job() {
+    let world = World::new();
+    let runs = Data::new(AtomicU32::new(0));
+    let sent = counts_runs::enqueue(&world.queue).await.expect("enqueued");
+    world.faults.fail_next(Verb::NextDue, 3);
+
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .shared(runs.clone());
+    world.run(worker, &[sent.id]).await;
+
+    assert_eq!(
+        world.job(sent.id).await.attempts,
+        1,
+        "it did not have to be rescued"
+    );
 }
 
 #[tokio::test]

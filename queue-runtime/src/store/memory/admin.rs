@@ -3,11 +3,29 @@
 use std::collections::BTreeMap;
 
 use super::state::State;
-use crate::job::{Attempt, JobId, JobState, JobType, OutcomeKind};
+use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, OutcomeKind};
 use crate::store::{Cancelling, Counts, Pruned, Replaying, Retention};
 use crate::time::Timestamp;
 
 impl State {
+    pub(super) fn finished(
+        &self,
+        state: JobState,
+        before: Option<(Timestamp, JobId)>,
+        limit: usize,
+    ) -> Vec<JobRecord> {
+        let place = |job: &JobRecord| Some((job.finished_at?, job.id));
+        let mut jobs: Vec<_> = self
+            .finished
+            .values()
+            .map(|job| &job.record)
+            .filter(|job| job.state == state)
+            .filter(|job| before.is_none() || place(job) < before)
+            .collect();
+        jobs.sort_by_key(|job| std::cmp::Reverse(place(job)));
+        jobs.into_iter().take(limit).cloned().collect()
+    }
+
     pub(super) fn attempts_of(&self, id: JobId) -> Vec<Attempt> {
         self.attempts
             .values()

@@ -20,7 +20,9 @@ use super::{
     Retention, Store, Versions, Wake, WakeListener,
 };
 use crate::error::{StoreError, StoreErrorKind};
-use crate::job::{Attempt, Claimed, JobId, JobRecord, JobType, Lease, NewJob, Settled, Settlement};
+use crate::job::{
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
+};
 use crate::seam::Seam;
 use crate::time::Timestamp;
 
@@ -192,6 +194,15 @@ impl Versions for MemoryStore {
 impl Admin for MemoryStore {
     async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
         Ok(self.state("job")?.find(id).map(|job| job.record.clone()))
+    }
+
+    async fn finished(
+        &self,
+        state: JobState,
+        before: Option<(Timestamp, JobId)>,
+        limit: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        Ok(self.state("finished")?.finished(state, before, limit))
     }
 
     async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {

@@ -102,6 +102,7 @@ statements! {
     data_version = include_str!("sql/data_version.sql");
     expired = include_str!("sql/expired.sql");
     extend = include_str!("sql/extend.sql");
+    finished = include_str!("sql/finished.sql");
     find = include_str!("sql/find.sql");
     insert = include_str!("sql/insert.sql");
     insert_key = include_str!("sql/insert_key.sql");

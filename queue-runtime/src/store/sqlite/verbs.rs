@@ -179,6 +179,28 @@ impl Admin for SqliteStore {
         Ok(found.pop())
     }
 
+    async fn finished(
+        &self,
+        state: JobState,
+        before: Option<(Timestamp, JobId)>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        let (at, id) = before.unzip();
+        self.read(
+            "finished",
+            &self.statements.finished,
+            |query| {
+                query
+                    .bind(state.as_str())
+                    .bind(at.map(Timestamp::as_millis))
+                    .bind(id.map(|id| id.to_string()))
+                    .bind(limit(count))
+            },
+            rows::record,
+        )
+        .await
+    }
+
     async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
         let sql = &self.statements.attempts;
         let bind = |query: SqlQuery| query.bind(id.to_string());

@@ -50,7 +50,8 @@ create table {q}jobs (
   payload text not null
 ) strict;
 
--- What a claim walks: lanes of (queue, job_type, payload_schema, priority), each in due order.
+-- What a claim walks: lanes of (queue, job_type, payload_schema, crashes, priority), each in due
+-- order.
 create index {q}jobs_due
 on {q}jobs (queue, job_type, payload_schema, crashes, priority, run_at, id)
 where status = 'queued' and dedupe_slot = 0;
@@ -105,7 +106,7 @@ create table {q}finished_jobs (
 ) strict;
 
 create index {q}finished_jobs_age
-on {q}finished_jobs (status, finished_at);
+on {q}finished_jobs (status, finished_at, id);
 
 -- The key is the lease token: `autoincrement` never gives a number twice, so it is the one
 -- counter of the store.

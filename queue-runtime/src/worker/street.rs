@@ -1,0 +1,376 @@
+//! The map of the street: one loop that claims jobs, starts an attempt for each, and settles what
+//! they came to.
+//!
+//! It owns everything that only it touches, so there is no lock and no order to get wrong: each
+//! turn fills the free slots, starts the next exchange with the store if there is something to
+//! say or to ask, and then waits for whatever happens first.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, watch};
+
+use super::attempt::Finished;
+use super::exchange::Exchanged;
+use super::{Shared, attempt, chores, exchange, shutdown};
+use crate::error::{StoreError, WorkerError};
+use crate::handler::StopReason;
+use crate::job::{Claimed, JobEvent, Outcome, QueueName};
+use crate::pipeline::claim::Claims;
+use crate::pipeline::dispatch::{Ran, refuse};
+use crate::pipeline::settle::{self, Outbound, Pending};
+use crate::rules::transition::{self, RetryPolicy, Standing};
+
+/// The worker's own loop and everything that only it touches.
+pub(super) struct Street {
+    shared: Arc<Shared>,
+    claims: Claims,
+    outbound: Outbound,
+    finished: (
+        mpsc::UnboundedSender<Finished>,
+        mpsc::UnboundedReceiver<Finished>,
+    ),
+    failure: mpsc::UnboundedReceiver<WorkerError>,
+    ready: watch::Sender<bool>,
+    running: usize,
+    store_failures: u32,
+    phase: Phase,
+}
+
+/// How far the worker is on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It claims and runs.
+    Working,
+    /// It claims nothing more, and running attempts may finish.
+    Finishing,
+    /// Running attempts were told to stop.
+    Stopping,
+}
+
+impl Street {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        queues: Vec<QueueName>,
+        ready: watch::Sender<bool>,
+        failure: mpsc::UnboundedReceiver<WorkerError>,
+    ) -> Self {
+        let config = &shared.config;
+        let claims = Claims::new(
+            shared.id.clone(),
+            queues,
+            shared.registry.claimable(),
+            config.times.lease,
+            config.concurrency,
+            config.limits.suspect_crashes(),
+        );
+        Self {
+            claims,
+            outbound: Outbound::default(),
+            finished: mpsc::unbounded_channel(),
+            failure,
+            ready,
+            running: 0,
+            store_failures: 0,
+            phase: Phase::Working,
+            shared,
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), WorkerError> {
+        let seam = Arc::clone(self.shared.backend.seam());
+        let mut wakes = self.shared.backend.store().wakes();
+        let mut shutdown = std::pin::pin!(shutdown.fuse());
+        let mut exchange: Option<BoxFuture<'static, Exchanged>> = None;
+        // While the store fails, nothing is asked of it until this has passed.
+        let mut pause: Option<BoxFuture<'static, ()>> = None;
+        let mut look_again: Option<BoxFuture<'static, ()>> = None;
+        let mut deadline: Option<BoxFuture<'static, ()>> = None;
+        loop {
+            self.start_attempts();
+            if exchange.is_none() && pause.is_none() {
+                exchange = self.next_exchange();
+            }
+            if self.phase != Phase::Working && self.is_empty() && exchange.is_none() {
+                return Ok(());
+            }
+            tokio::select! {
+                Some(finished) = self.finished.1.recv() => self.attempt_ended(finished),
+                done = wait(&mut exchange) => {
+                    exchange = None;
+                    match self.exchanged(done)? {
+                        Next::GoOn => {}
+                        Next::LookAgain(span) => look_again = Some(seam.sleep(span)),
+                        Next::Pause(span) => pause = Some(seam.sleep(span)),
+                    }
+                }
+                () = wait(&mut pause) => pause = None,
+                () = wait(&mut look_again) => {
+                    look_again = None;
+                    self.claims.woken();
+                }
+                () = wakes.wait(), if self.phase == Phase::Working => self.claims.woken(),
+                Some(error) = self.failure.recv() => return Err(error),
+                () = &mut shutdown, if self.phase == Phase::Working => {
+                    deadline = Some(seam.sleep(self.begin_shutdown()));
+                }
+                () = shutdown::cut_short(), if self.phase == Phase::Finishing => {
+                    deadline = Some(seam.sleep(self.stop_attempts()));
+                }
+                () = wait(&mut deadline) => match self.phase {
+                    Phase::Finishing => deadline = Some(seam.sleep(self.stop_attempts())),
+                    _ => return self.grace_used_up(),
+                },
+            }
+        }
+    }
+
+    /// Fills the free slots from what was claimed.
+    fn start_attempts(&mut self) {
+        while let Some(claimed) = self.claims.next(self.running) {
+            let now = self.shared.backend.seam().elapsed();
+            let lease = claimed.lease();
+            let Some(def) = self.shared.registry.find(&claimed.job_type) else {
+                // A store that keeps its contract never hands out such a job.
+                tracing::error!(job_type = %claimed.job_type, "claimed a job of an unknown type");
+                self.shared.leases.remove(lease);
+                self.claims.released(&claimed);
+                continue;
+            };
+            let Some(stop) = self.shared.leases.start(lease, def.timeout, now) else {
+                self.shared.report(JobEvent::LeaseLost {
+                    id: lease.id,
+                    token: lease.token,
+                });
+                self.claims.released(&claimed);
+                continue;
+            };
+            if let Some(outcome) = refuse(&claimed, self.shared.store_time(&claimed, now)) {
+                self.settle(claimed, outcome, Duration::ZERO);
+                continue;
+            }
+            self.running += 1;
+            let (shared, done) = (Arc::clone(&self.shared), self.finished.0.clone());
+            let task = attempt::run(shared, def, claimed, stop, done);
+            // Detached on purpose: its end arrives through `finished`, and a stop reaches it
+            // through its lease.
+            drop(self.shared.backend.seam().spawn(Box::pin(task)));
+        }
+    }
+
+    fn attempt_ended(&mut self, first: Finished) {
+        let mut next = Some(first);
+        let mut ended = 0;
+        while let Some(Finished { claimed, ran, took }) = next {
+            ended += 1;
+            match ran {
+                Ran::Success(_) => self.settle(claimed, Outcome::Success, took),
+                Ran::Ended(outcome) => self.settle(claimed, outcome, took),
+                Ran::Abandoned => {
+                    let lease = claimed.lease();
+                    self.claims.released(&claimed);
+                    self.shared.leases.remove(lease);
+                    self.shared.report(JobEvent::LeaseLost {
+                        id: lease.id,
+                        token: lease.token,
+                    });
+                }
+            }
+            next = self.finished.1.try_recv().ok();
+        }
+        self.running -= ended;
+        self.claims
+            .ended(ended, self.shared.backend.seam().elapsed());
+    }
+
+    /// Decides what becomes of a job and queues that for the store.
+    fn settle(&mut self, claimed: Claimed, outcome: Outcome, took: Duration) {
+        let seam = self.shared.backend.seam();
+        let limits = self.shared.config.limits;
+        let backoff = match self.shared.registry.find(&claimed.job_type) {
+            Some(def) => def.backoff,
+            None => limits.backoff,
+        };
+        let settlement = transition::settle(
+            &Standing::from(&claimed),
+            &outcome,
+            &RetryPolicy { backoff, ..limits },
+            self.shared.store_time(&claimed, seam.elapsed()),
+            seam.random(),
+        );
+        self.outbound.push(Pending {
+            settlement,
+            claimed,
+            took,
+            is_uncertain: false,
+        });
+    }
+
+    /// Starts the next exchange with the store if there is anything to say or to ask.
+    fn next_exchange(&mut self) -> Option<BoxFuture<'static, Exchanged>> {
+        let request = match self.phase {
+            Phase::Working => self.claims.request(self.running),
+            _ => self.claims.request_of(0),
+        };
+        let batch = self.outbound.take_batch();
+        if batch.is_empty() && request.limit == 0 {
+            return None;
+        }
+        Some(Box::pin(exchange::exchange(
+            Arc::clone(&self.shared),
+            batch,
+            request,
+        )))
+    }
+
+    fn exchanged(&mut self, done: Exchanged) -> Result<Next, WorkerError> {
+        let Exchanged {
+            batch,
+            limit,
+            asked,
+            answer,
+        } = done;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(source) if source.is_transient() => {
+                self.outbound.put_back(batch);
+                return Ok(Next::Pause(self.store_failed(&source)));
+            }
+            Err(source) => {
+                return Err(WorkerError::Store {
+                    name: "street",
+                    source,
+                });
+            }
+        };
+        self.store_failures = 0;
+        self.ready
+            .send_if_modified(|ready| !std::mem::replace(ready, true));
+        for (pending, settled) in batch.iter().zip(answer.settled) {
+            self.shared.leases.remove(pending.settlement.lease());
+            self.claims.released(&pending.claimed);
+            self.shared
+                .report(settle::event(pending, settled, &self.shared.id));
+        }
+        for claimed in &answer.claimed {
+            self.shared
+                .leases
+                .add(claimed.lease(), self.shared.config.times, asked);
+            self.shared.report(JobEvent::Claimed {
+                id: claimed.id,
+                token: claimed.token,
+                attempt: claimed.attempt,
+                worker: self.shared.id.clone(),
+            });
+        }
+        self.claims.arrived(answer.claimed, limit);
+        if self.phase != Phase::Working {
+            // The claim was on its way when the shutdown began.
+            self.hand_back_stock();
+        }
+        // A settlement without a claim is no news, so a look that is due stays due.
+        Ok(match limit > 0 && self.claims.are_exhausted() {
+            true => Next::LookAgain(self.idle_span(answer.next_due)),
+            false => Next::GoOn,
+        })
+    }
+
+    /// How long an idle worker waits before it looks again: until the next job is due, but no
+    /// longer than the poll, jittered so that many workers do not look at once.
+    fn idle_span(&self, next_due: Option<Duration>) -> Duration {
+        let poll = self.shared.config.poll;
+        let jittered = poll - poll.mul_f64(0.2 * self.shared.fraction());
+        match next_due {
+            Some(due) => jittered.min(due.max(Duration::from_millis(1))),
+            None => jittered,
+        }
+    }
+
+    fn store_failed(&mut self, error: &StoreError) -> Duration {
+        self.store_failures = self.store_failures.saturating_add(1);
+        self.ready
+            .send_if_modified(|ready| std::mem::replace(ready, false));
+        let pause = chores::pause(self.store_failures, self.shared.backend.seam().random());
+        tracing::warn!(
+            error = %error, cause = ?std::error::Error::source(error), pause_ms = pause.as_millis(),
+            waiting_results = self.outbound.len(), "the store does not answer; trying again"
+        );
+        self.claims.woken();
+        pause
+    }
+
+    fn is_empty(&self) -> bool {
+        self.running == 0 && self.outbound.is_empty()
+    }
+
+    /// Stops claiming and returns how long running attempts may go on. A part of the budget is
+    /// kept for stopping the rest and recording it.
+    fn begin_shutdown(&mut self) -> Duration {
+        tracing::info!(running = self.running, "shutting down: no more claims");
+        self.phase = Phase::Finishing;
+        self.hand_back_stock();
+        self.shared.config.grace - self.stopping_share()
+    }
+
+    fn hand_back_stock(&mut self) {
+        for claimed in self.claims.give_up() {
+            self.settle(claimed, Outcome::HandedBack, Duration::ZERO);
+        }
+    }
+
+    /// Stops the running attempts and returns how long that may take.
+    fn stop_attempts(&mut self) -> Duration {
+        if self.running > 0 {
+            tracing::info!(
+                running = self.running,
+                "grace used up: stopping and handing back"
+            );
+        }
+        self.phase = Phase::Stopping;
+        self.shared.leases.stop_all(StopReason::Shutdown);
+        self.stopping_share()
+    }
+
+    fn stopping_share(&self) -> Duration {
+        (self.shared.config.grace / 5).min(Duration::from_secs(5))
+    }
+
+    fn grace_used_up(&self) -> Result<(), WorkerError> {
+        if self.running > 0 {
+            let grace = self.shared.config.grace;
+            return Err(WorkerError::Stuck {
+                running: self.running,
+                grace,
+            });
+        }
+        tracing::warn!(
+            results = self.outbound.len(),
+            "the store did not take the last results in time; those jobs run again"
+        );
+        Ok(())
+    }
+}
+
+/// What the loop does after an exchange.
+enum Next {
+    /// Goes on as before.
+    GoOn,
+    /// Asks the store again after a span, since it has nothing for now.
+    LookAgain(Duration),
+    /// Leaves the store alone for a span.
+    Pause(Duration),
+}
+
+/// Waits for what is under way, or for ever if nothing is.
+async fn wait<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
