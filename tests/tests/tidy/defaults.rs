@@ -17,7 +17,11 @@ const TOLD: [(&str, &str, &str); 20] = [
     ("time limit of an attempt", "5 min", " timeout: Some(300s),"),
     ("priority", "0", " priority: 0,"),
     ("deadline", "none", " deadline: None,"),
-    ("dedupe key held", "until finished", " dedupe_until: Finished,"),
+    (
+        "dedupe key held",
+        "until finished",
+        " dedupe_until: Finished,",
+    ),
     ("on a duplicate", "keep", " on_duplicate: Keep,"),
     ("idempotency window", "1 h", " idempotency_for: 3600s,"),
     ("attempts at once", "50", " concurrency: 50,"),

@@ -20,23 +20,21 @@ fn complaints(tree: &Tree) -> Vec<String> {
 
 /// Sentences with their lines joined; the cells of a table count as one.
 fn sentences(text: &str) -> impl Iterator<Item = String> {
-    text.split("\n\n")
-        .flat_map(|paragraph| {
-            let table = paragraph.trim_start().starts_with('|');
-            let end = if table { "\n" } else { ". " };
-            let joined = match table {
-                true => paragraph.to_owned(),
-                false => paragraph.replace('\n', " "),
-            };
-            joined.split(end).map(str::to_owned).collect::<Vec<_>>()
-        })
+    text.split("\n\n").flat_map(|paragraph| {
+        let table = paragraph.trim_start().starts_with('|');
+        let end = if table { "\n" } else { ". " };
+        let joined = match table {
+            true => paragraph.to_owned(),
+            false => paragraph.replace('\n', " "),
+        };
+        joined.split(end).map(str::to_owned).collect::<Vec<_>>()
+    })
 }
 
 fn claims(sentence: &str) -> bool {
     let sentence = sentence.to_lowercase();
     let mut words = sentence.split(|c: char| !c.is_alphabetic());
-    CLAIM.iter().any(|claim| sentence.contains(claim))
-        && !words.any(|word| DENIALS.contains(&word))
+    CLAIM.iter().any(|claim| sentence.contains(claim)) && !words.any(|word| DENIALS.contains(&word))
 }
 
 #[test]
@@ -48,9 +46,15 @@ fn no_page_promises_that_a_handler_runs_exactly_once() {
 fn a_page_that_promises_too_much_is_seen() {
     let claim = CLAIM[0];
     let tree = Tree::sample(&[
-        ("docs/a.md", &format!("# A\n\nFine. Jobs run\n{claim}. Good.\n")),
+        (
+            "docs/a.md",
+            &format!("# A\n\nFine. Jobs run\n{claim}. Good.\n"),
+        ),
         ("docs/b.md", &format!("It is not\n\"{claim}\".\n")),
-        ("docs/c.md", &format!("| x | {claim} |\n| y | never {claim} |\n")),
+        (
+            "docs/c.md",
+            &format!("| x | {claim} |\n| y | never {claim} |\n"),
+        ),
     ]);
     assert_eq!(
         complaints(&tree),
