@@ -6,6 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use queue_runtime::{JobState, Queue};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, Executor};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -120,15 +122,19 @@ impl Rig {
 
     /// Freezes a process at a moment at which it does not hold the database's lock.
     pub(crate) async fn freeze_without_lock(&self, place: usize) {
-        let queue = self.open().await;
+        // Far less than a lease, so that a process that is thawed at once has lost nothing.
+        let options = SqliteConnectOptions::new()
+            .filename(self.path("jobs.db"))
+            .busy_timeout(Duration::from_millis(50));
+        let mut conn = options.connect().await.expect("the file opens");
         loop {
             self.freeze(place);
-            if queue.begin().await.is_ok() {
+            if conn.execute("begin immediate").await.is_ok() {
                 break;
             }
             self.thaw(place);
         }
-        queue.close().await;
+        conn.close().await.expect("it closes");
     }
 
     pub(crate) fn thaw(&self, place: usize) {
