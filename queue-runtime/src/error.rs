@@ -238,10 +238,24 @@ pub enum JobActionError {
 
 /// A worker cannot be built as it was configured; every fault is listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the worker cannot start:\n{}", faults.iter().map(|f| format!("  - {f}")).collect::<Vec<_>>().join("\n"))]
+#[error("the worker cannot start:\n{}", shown(faults))]
 pub struct BuildError {
     /// What is wrong, one sentence each, with the values and the line to write instead.
     pub faults: Vec<String>,
+}
+
+/// The faults, one a line, and how many more there are.
+fn shown(faults: &[String]) -> String {
+    const SHOWN_MAX: usize = 20;
+    let mut lines: Vec<_> = faults
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|f| format!("  - {f}"))
+        .collect();
+    if faults.len() > SHOWN_MAX {
+        lines.push(format!("  - and {} more", faults.len() - SHOWN_MAX));
+    }
+    lines.join("\n")
 }
 
 /// A worker ended because it could not go on.

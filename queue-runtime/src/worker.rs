@@ -141,7 +141,7 @@ impl Worker {
         run.unwrap_or_else(|panic| {
             Err(WorkerError::Panicked {
                 name: "street",
-                message: panic_message(panic.as_ref()),
+                message: panic_message(panic),
             })
         })
     }

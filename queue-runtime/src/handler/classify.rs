@@ -6,6 +6,9 @@ use std::fmt;
 use super::permanent::PermanentMark;
 use crate::rules::classify::{Class, Fault};
 
+/// How many sources of an error are looked at; a chain of sources may have no end.
+pub(super) const LINKS_MAX: usize = 64;
+
 /// Says what an error of the user's own means for its job.
 ///
 /// Usually derived: `#[derive(Classify)]` on an error enum, with `#[job(permanent)]` on the
@@ -31,7 +34,8 @@ impl Error for StatusError {}
 /// Finds the first fault that is known, from the error through its sources.
 pub fn recognise(error: &(dyn Error + 'static)) -> Option<Fault> {
     let mut link = Some(error);
-    while let Some(error) = link {
+    for _ in 0..LINKS_MAX {
+        let Some(error) = link else { break };
         if let Some(fault) = recognise_link(error) {
             return Some(fault);
         }

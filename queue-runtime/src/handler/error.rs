@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use super::classify::recognise;
+use super::classify::{LINKS_MAX, recognise};
 use crate::error::BoxError;
 use crate::job::Outcome;
 use crate::rules::classify::{Class, class};
@@ -124,8 +124,10 @@ impl fmt::Display for JobError {
         };
         let mut said = error.to_string();
         f.write_str(&said)?;
+        // Bounded, since a chain of sources may have no end.
         let mut source = error.source();
-        while let Some(inner) = source {
+        for _ in 0..LINKS_MAX {
+            let Some(inner) = source else { break };
             let text = inner.to_string();
             if !said.contains(&text) {
                 write!(f, ": {text}")?;

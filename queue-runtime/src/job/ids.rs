@@ -201,8 +201,12 @@ fn check(
 
 /// Cuts a refused value so that an error message stays readable.
 pub(crate) fn shorten(value: &str) -> String {
-    const SHOWN_CHARS_MAX: usize = 80;
-    match value.char_indices().nth(SHOWN_CHARS_MAX) {
+    shorten_to(80, value)
+}
+
+/// Cuts a value after so many characters.
+pub(crate) fn shorten_to(chars_max: usize, value: &str) -> String {
+    match value.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", &value[..end]),
         None => value.to_owned(),
     }

@@ -5,7 +5,7 @@
 //! types.
 
 mod event;
-mod finite;
+mod walk;
 mod ids;
 mod outcome;
 mod payload;
@@ -14,8 +14,8 @@ mod settlement;
 mod spec;
 
 pub use event::JobEvent;
-pub(crate) use ids::shorten;
 pub use ids::{InvalidName, JobId, JobType, LeaseToken, QueueName, WorkerId};
+pub(crate) use ids::{shorten, shorten_to};
 pub use outcome::{JobResult, Outcome, OutcomeKind};
 pub use payload::{PayloadArg, PayloadReader, PayloadWriter};
 pub use record::{Attempt, Claimed, JobRecord, JobState, Lease};
@@ -23,3 +23,5 @@ pub use settlement::{Change, DeadReason, Settled, Settlement};
 pub use spec::{
     Backoff, CacheKey, Dedupe, DedupeUntil, Due, Fingerprint, Idempotency, NewJob, OnDuplicate,
 };
+pub use walk::PAYLOAD_DEPTH_MAX;
+pub(crate) use walk::TOO_DEEP;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde_json::value::RawValue;
 
-use super::finite;
+use super::walk;
 use crate::error::PayloadError;
 
 /// Collects payload fields into one JSON object.
@@ -36,20 +36,17 @@ impl PayloadWriter {
     ///
     /// # Errors
     /// If the value cannot be JSON: a map with keys that are no strings, a number that is not
-    /// finite, or its own `Serialize` fails.
+    /// finite, nesting beyond 64 levels, or its own `Serialize` fails.
     pub fn field<T: Serialize + ?Sized>(
         &mut self,
         name: &'static str,
         value: &T,
     ) -> Result<(), PayloadError> {
+        walk::check(name, value)?;
         let text = serde_json::to_string(value).map_err(|e| PayloadError {
             path: format!("$.{name}"),
             rule: e.to_string(),
         })?;
-        // serde_json writes NaN and infinities as `null`, which would come back as another value.
-        if text.contains("null") {
-            finite::check(name, value)?;
-        }
         if self.text.len() > 1 {
             self.text.push(',');
         }

@@ -56,7 +56,7 @@ pub(crate) async fn run(def: &JobDef, cx: &RunCx, stop: &AttemptStop, seam: &dyn
         .await
         .unwrap_or_else(|panic| {
             Ran::Ended(Outcome::Panicked {
-                error: panic_message(panic.as_ref()),
+                error: panic_message(panic),
             })
         })
 }
@@ -83,9 +83,18 @@ async fn until(limit: Option<Duration>, seam: &dyn Seam) {
     }
 }
 
-/// Returns what a panic said; a payload that is no text is named as such.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is no text".to_owned())
+/// Returns what a panic said; a value that is no text is named as such and never dropped, since
+/// its own drop may panic, outside of everything that catches.
+pub(crate) fn panic_message(panic: Box<dyn Any + Send>) -> String {
+    let text = match panic.downcast::<&str>() {
+        Ok(text) => return (*text).to_owned(),
+        Err(other) => other.downcast::<String>(),
+    };
+    match text {
+        Ok(text) => *text,
+        Err(other) => {
+            std::mem::forget(other);
+            "a value that is no text".to_owned()
+        }
+    }
 }

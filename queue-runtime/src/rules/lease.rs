@@ -27,6 +27,9 @@ impl Default for LeaseTimes {
 pub const LEASE_BOUNDS: (Duration, Duration) =
     (Duration::from_millis(300), Duration::from_hours(24));
 
+/// The shortest time between heartbeats: each is a durable write of its own.
+pub const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
+
 impl LeaseTimes {
     /// Says what is wrong with the two numbers, with both of them; empty if they fit.
     pub fn faults(&self) -> Vec<String> {
@@ -36,8 +39,10 @@ impl LeaseTimes {
         if lease < low || lease > high {
             faults.push(format!("lease {lease:?}: must be from {low:?} to {high:?}"));
         }
-        if heartbeat.is_zero() {
-            faults.push("heartbeat 0ns: must be longer than nothing".to_owned());
+        if heartbeat < HEARTBEAT_MIN {
+            faults.push(format!(
+                "heartbeat {heartbeat:?}: must be at least {HEARTBEAT_MIN:?}"
+            ));
         } else if lease < heartbeat.saturating_mul(3) {
             faults.push(format!(
                 "lease {lease:?} is shorter than three heartbeats of {heartbeat:?}: one slow \

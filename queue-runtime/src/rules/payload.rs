@@ -4,12 +4,11 @@
 //! finds what it must not hold.
 
 use crate::error::PayloadError;
+pub use crate::job::PAYLOAD_DEPTH_MAX;
+use crate::job::TOO_DEEP;
 
 /// The largest payload, in bytes of JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
-
-/// The deepest nesting; the payload object itself is level 1.
-pub const PAYLOAD_DEPTH_MAX: usize = 64;
 
 /// Refuses a payload that is nested too deeply or holds NUL in a value or a key.
 ///
@@ -62,9 +61,7 @@ impl<'a> Scan<'a> {
 
     fn enter(&mut self, level: Level<'a>) -> Result<(), PayloadError> {
         if self.open.len() == PAYLOAD_DEPTH_MAX {
-            return self.refuse(format!(
-                "must be nested at most {PAYLOAD_DEPTH_MAX} levels deep"
-            ));
+            return self.refuse(TOO_DEEP.to_owned());
         }
         self.open.push(level);
         Ok(())

@@ -45,7 +45,7 @@ pub(super) async fn run(
     let attempt = AssertUnwindSafe(street(&shared, def, &cx, &stop)).catch_unwind();
     let ran = attempt.await.unwrap_or_else(|panic| {
         Ran::Ended(Outcome::Panicked {
-            error: panic_message(panic.as_ref()),
+            error: panic_message(panic),
         })
     });
     // Whatever the handler started beside its future learns that the attempt is over.

@@ -1,5 +1,6 @@
 //! Configures a worker and checks everything about it before it starts.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +53,7 @@ impl Default for Config {
 pub struct WorkerBuilder {
     queue: Queue,
     name: String,
-    queues: Vec<String>,
+    queues: Option<Vec<String>>,
     listed: Vec<&'static JobDef>,
     required: Vec<&'static JobDef>,
     data: DataMap,
@@ -65,7 +66,7 @@ impl WorkerBuilder {
         Self {
             queue: queue.clone(),
             name: "worker".to_owned(),
-            queues: Vec::new(),
+            queues: None,
             listed: Vec::new(),
             required: Vec::new(),
             data: DataMap::default(),
@@ -89,7 +90,7 @@ impl WorkerBuilder {
 
     /// Serves these queues, taking turns. Without this: every queue that a registered job names.
     pub fn queues<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.queues = names.into_iter().map(Into::into).collect();
+        self.queues = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
@@ -145,7 +146,8 @@ impl WorkerBuilder {
     }
 
     /// How long running attempts may go on after a shutdown was asked for, in all; 30 s unless
-    /// said otherwise. What is left is stopped and handed back, which costs no attempt.
+    /// said otherwise. What is left is stopped and handed back, which costs no attempt. At least
+    /// a second of it, or one on top of less, is kept for recording that.
     pub fn grace(mut self, budget: Duration) -> Self {
         self.config.grace = budget;
         self
@@ -251,15 +253,19 @@ impl WorkerBuilder {
 
     fn served(&self, registry: &Registry, faults: &mut Vec<String>) -> Vec<QueueName> {
         let declared = || registry.defs().map(|def| def.queue.to_owned()).collect();
-        let names: Vec<String> = if self.queues.is_empty() {
-            declared()
-        } else {
-            self.queues.clone()
-        };
+        let names = self.queues.clone().unwrap_or_else(declared);
+        if self.queues.as_ref().is_some_and(Vec::is_empty) {
+            faults.push(
+                "queues: an empty list serves nothing. Name a queue, or leave `.queues(..)` out \
+                 to serve every queue that a job names"
+                    .to_owned(),
+            );
+        }
         let mut queues = Vec::new();
+        let mut seen = HashSet::new();
         for name in names {
             match QueueName::new(&name) {
-                Ok(queue) if !queues.contains(&queue) => queues.push(queue),
+                Ok(queue) if seen.insert(queue.clone()) => queues.push(queue),
                 Ok(_) => {}
                 Err(error) => faults.push(error.to_string()),
             }

@@ -142,7 +142,7 @@ async fn supervised(
         Ok(source) => WorkerError::Store { name, source },
         Err(panic) => WorkerError::Panicked {
             name,
-            message: panic_message(panic.as_ref()),
+            message: panic_message(panic),
         },
     };
     // The worker is over already if nobody listens.

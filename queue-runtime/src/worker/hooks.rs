@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::handler::JobContext;
 use crate::job::{JobEvent, JobId, JobState, JobType, Outcome};
+use crate::pipeline::dispatch::panic_message;
 
 /// Code that runs around each attempt and for each dead letter, such as a span, a counter or a
 /// message to an operator.
@@ -86,8 +87,9 @@ impl HookList {
 
     fn each(&self, name: &str, call: impl Fn(&dyn Hooks)) {
         for hooks in &self.0 {
-            if catch_unwind(AssertUnwindSafe(|| call(hooks.as_ref()))).is_err() {
-                tracing::error!(hook = name, "a hook panicked; the job goes on without it");
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(hooks.as_ref()))) {
+                let message = panic_message(panic);
+                tracing::error!(hook = name, message, "a hook panicked; the job goes on");
             }
         }
     }

@@ -315,7 +315,10 @@ impl Street {
         tracing::info!(running = self.running, "shutting down: no more claims");
         self.phase = Phase::Finishing;
         self.hand_back_stock();
-        self.shared.config.grace - self.stopping_share()
+        self.shared
+            .config
+            .grace
+            .saturating_sub(self.stopping_share())
     }
 
     fn hand_back_stock(&mut self) {
@@ -337,8 +340,12 @@ impl Street {
         self.stopping_share()
     }
 
+    /// The part of the budget that is kept for stopping and recording. There is always a second,
+    /// also with less grace than that, or jobs would be stopped and never handed back.
     fn stopping_share(&self) -> Duration {
-        (self.shared.config.grace / 5).min(Duration::from_secs(5))
+        const SHARE_MIN: Duration = Duration::from_secs(1);
+        const SHARE_MAX: Duration = Duration::from_secs(5);
+        (self.shared.config.grace / 5).clamp(SHARE_MIN, SHARE_MAX)
     }
 
     fn grace_used_up(&self) -> Result<(), WorkerError> {
@@ -354,6 +361,13 @@ impl Street {
             "the store did not take the last results in time; those jobs run again"
         );
         Ok(())
+    }
+}
+
+/// However the loop ends: nobody renews the leases any more, so no handler may go on.
+impl Drop for Street {
+    fn drop(&mut self) {
+        self.shared.leases.stop_all(StopReason::LeaseLost);
     }
 }
 

@@ -341,8 +341,6 @@ macro_rules! conformance_family {
         $crate::conformance_tests! { admin:
             every_job_is_counted_once
             waiting_jobs_of_unknown_types_are_counted_by_type
-            final_jobs_are_listed_page_by_page_the_newest_end_first
-            a_state_that_is_not_final_has_no_final_jobs
             an_unknown_job_has_no_record_and_no_history
             the_history_of_a_hard_life_is_complete
             a_running_attempt_is_open_in_the_history
@@ -358,6 +356,8 @@ macro_rules! conformance_family {
             a_second_migration_changes_nothing
             a_closed_store_is_unavailable
             a_store_can_be_closed_twice
+            final_jobs_are_listed_page_by_page_the_newest_end_first
+            a_state_that_is_not_final_has_no_final_jobs
         }
     };
     (races) => {

@@ -244,3 +244,35 @@ async fn a_bulk_with_one_bad_item_stores_nothing_and_says_which() {
         0
     );
 }
+
+#[tokio::test]
+async fn a_payload_thousands_of_levels_deep_is_refused_without_using_up_the_stack() {
+    let world = World::new();
+    let nested = (0..9_000).fold(serde_json::json!(1), |value, _| {
+        serde_json::Value::Array(vec![value])
+    });
+    let answer = takes_nested::enqueue(&world.queue, nested).await;
+    let expected = "payload of job type \"takes_nested\" at $.tree[0][0][0]";
+    refused(&world, answer, expected).await;
+}
+
+#[derive(Serialize, Deserialize)]
+struct Wrapped(Option<Box<Wrapped>>);
+
+#[job]
+async fn takes_wrapped(wrapped: Wrapped) {
+    drop(wrapped);
+}
+
+#[tokio::test]
+async fn wrappers_that_add_no_level_are_bounded_as_well() {
+    let world = World::new();
+    let wrapped = (0..5_000).fold(Wrapped(None), |inner, _| Wrapped(Some(Box::new(inner))));
+    let answer = takes_wrapped::enqueue(&world.queue, wrapped).await;
+    refused(
+        &world,
+        answer,
+        "payload of job type \"takes_wrapped\" at $.wrapped: must be",
+    )
+    .await;
+}

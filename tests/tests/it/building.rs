@@ -82,10 +82,8 @@ async fn numbers_that_do_not_fit_are_refused_with_both_of_them() {
         "lease 29s is shorter than three",
     );
     check(
-        worker()
-            .lease(Duration::from_millis(1))
-            .heartbeat(Duration::from_nanos(1)),
-        "lease 1ms",
+        worker().heartbeat(Duration::from_nanos(1)),
+        "heartbeat 1ns: must be at least 10ms",
     );
     check(
         worker().lease(second * 86_400 * 30),
@@ -93,7 +91,7 @@ async fn numbers_that_do_not_fit_are_refused_with_both_of_them() {
     );
     check(
         worker().heartbeat(Duration::ZERO),
-        "heartbeat 0ns: must be longer",
+        "heartbeat 0ns: must be at least 10ms",
     );
     check(
         worker().concurrency(0),
@@ -110,6 +108,10 @@ async fn numbers_that_do_not_fit_are_refused_with_both_of_them() {
         "grace 10000s: must be at most",
     );
     check(worker().crashes_max(0), "crashes_max 0: must be at least 1");
+    check(
+        worker().queues(Vec::<String>::new()),
+        "queues: an empty list serves nothing",
+    );
     check(worker().queues(["Mail"]), "queue name \"Mail\": must be of");
     check(worker().name("my worker"), "worker id \"my worker@");
 }
@@ -131,4 +133,20 @@ async fn faults_are_told_together_and_as_one_message() {
     let lines: Vec<_> = error.to_string().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0], "the worker cannot start:");
+}
+
+#[tokio::test]
+async fn a_message_with_thousands_of_faults_stays_readable() {
+    let names: Vec<_> = (0..10_000).map(|n| format!("Queue {n}")).collect();
+    let error = worker()
+        .queues(names)
+        .build()
+        .expect_err("ten thousand faults");
+    assert_eq!(error.faults.len(), 10_000);
+    let text = error.to_string();
+    assert!(
+        text.lines().count() == 22 && text.ends_with("and 9980 more"),
+        "{}",
+        text.len()
+    );
 }

@@ -427,3 +427,75 @@ async fn a_delayed_job_does_not_run_early() {
     let job = world.job(id).await;
     assert_eq!(job.started_at.expect("it ran").since(job.created_at), later);
 }
+
+/// An error that names itself as its source, as a careless `Arc` can.
+#[derive(Debug)]
+struct Endless;
+
+impl std::fmt::Display for Endless {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("endless")
+    }
+}
+
+impl std::error::Error for Endless {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self)
+    }
+}
+
+/// A panic value that strikes again when it is dropped.
+struct Bomb(u32);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 && !std::thread::panicking() {
+            std::panic::panic_any(Bomb(self.0 - 1));
+        }
+    }
+}
+
+#[job(retries = 0)]
+async fn from_hell(what: String) -> Result<(), JobError> {
+    match what.as_str() {
+        "endless" => Err(Endless.into()),
+        "bomb" => std::panic::panic_any(Bomb(3)),
+        _ => Ok(()),
+    }
+}
+
+#[tokio::test]
+async fn errors_without_end_and_panics_that_strike_twice_end_their_own_attempt_only() {
+    let world = World::new();
+    let mut jobs = Vec::new();
+    for what in ["endless", "bomb", "well"] {
+        jobs.push(
+            from_hell::enqueue(&world.queue, what.to_owned())
+                .await
+                .expect("enqueued")
+                .id,
+        );
+    }
+
+    world
+        .run(
+            Worker::builder(&world.queue)
+                .job::<FromHellJob>()
+                .concurrency(1),
+            &jobs,
+        )
+        .await;
+
+    let mut ends = Vec::new();
+    for id in jobs {
+        let job = world.job(id).await;
+        ends.push((job.state, job.last_error));
+    }
+    let dead = |text: &str| (JobState::DeadLetter, Some(text.to_owned()));
+    let expected = [
+        dead("endless"),
+        dead("panicked: a value that is no text"),
+        (JobState::Done, None),
+    ];
+    assert_eq!(ends, expected);
+}

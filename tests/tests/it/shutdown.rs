@@ -117,6 +117,53 @@ async fn jobs_that_wait_for_a_slot_are_handed_back_at_once() {
     assert_eq!((counts.queued, counts.processing), (5, 0));
 }
 
+#[tokio::test]
+async fn without_any_grace_jobs_are_still_handed_back() {
+    for grace in [Duration::ZERO, Duration::from_millis(1)] {
+        let world = World::new();
+        for _ in 0..10 {
+            never_finishes::enqueue(&world.queue)
+                .await
+                .expect("enqueued");
+        }
+        let worker = Worker::builder(&world.queue)
+            .job::<NeverFinishesJob>()
+            .data(Stopped(0.into()))
+            .grace(grace);
+        let started = async || world.queue.counts().await.expect("it answers").processing == 10;
+        world.run_until(worker, started).await.expect("ends well");
+
+        let counts = world.queue.counts().await.expect("the store answers");
+        assert_eq!((counts.queued, counts.processing), (10, 0), "{grace:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_dropped_stops_its_handlers() {
+    let world = World::new();
+    let stopped = Data::new(Stopped(0.into()));
+    never_finishes::enqueue(&world.queue)
+        .await
+        .expect("enqueued");
+    let worker = Worker::builder(&world.queue)
+        .job::<NeverFinishesJob>()
+        .shared(stopped.clone());
+    let dropped = Data::new(Notify::new());
+    let started = async || {
+        if world.queue.counts().await.expect("it answers").processing == 1 {
+            dropped.notify_one();
+        }
+        false
+    };
+    tokio::select! {
+        _ = world.run_until(worker, started) => unreachable!("nobody asks it to end"),
+        () = dropped.notified() => {}
+    }
+    while stopped.0.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[job(timeout = "none", retries = 0)]
 async fn ignores_everything(gate: Data<Blocker>) {
     let started = gate

@@ -153,6 +153,13 @@ async fn an_address_that_names_no_store_says_what_one_looks_like() {
     refused("", "store address").await;
     refused("mysql://db/jobs", "sqlite:").await;
     refused("sqlite::memory:", "memory").await;
+    for odd in [" ", "MEMORY:", "memory:x", "sqlite://a\0b", "file:jobs.db"] {
+        refused(odd, "store address").await;
+    }
+    let secret = Queue::open("sqlite://me:hunter2@host/jobs.db")
+        .await
+        .expect_err("a host");
+    assert!(!secret.to_string().contains("hunter2"), "{secret}");
     let secret = Queue::open("postgres://me:hunter2@db/jobs")
         .await
         .expect_err("not compiled in");

@@ -118,10 +118,15 @@ async fn verify(
     Ok(())
 }
 
+/// A path in a message, which stays readable however long the path is.
+fn for_people(path: &Path) -> String {
+    crate::job::shorten_to(400, &path.display().to_string())
+}
+
 /// Looks at the path before SQLite does, which has one answer for most faults.
 pub(super) fn check_path(options: &SqliteOptions) -> Result<(), OpenError> {
     let path = options.path.as_path();
-    let shown = path.display();
+    let shown = for_people(path);
     if path.to_string_lossy().starts_with("file:") {
         return Ok(()); // SQLite's own form of address, which it takes apart itself
     }
@@ -147,19 +152,19 @@ pub(super) fn check_path(options: &SqliteOptions) -> Result<(), OpenError> {
         Ok(_) => {
             return refuse(format!(
                 "database {shown}: its parent {} is not a directory. Choose another path",
-                parent.display()
+                for_people(parent)
             ));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return refuse(format!(
                 "database {shown}: its parent directory {} does not exist. Create it first",
-                parent.display()
+                for_people(parent)
             ));
         }
         Err(error) => {
             return refuse(format!(
                 "database {shown}: its parent directory {} cannot be read: {error}",
-                parent.display()
+                for_people(parent)
             ));
         }
     }

@@ -83,14 +83,27 @@ impl SqliteOptions {
                 rule: rule.to_owned(),
             })
         };
-        let scheme = address.split_once("://").map(|(scheme, _)| scheme);
-        if scheme.is_some_and(|scheme| scheme != "sqlite") {
+        if address.trim().is_empty() || address.contains('\0') {
+            return refuse("must name a file, without NUL. Write sqlite://jobs.db");
+        }
+        // A word and a colon is a scheme; a drive's letter or a path with a colon is not.
+        let scheme = address.split_once(':').map(|(scheme, _)| scheme);
+        let is_scheme =
+            |word: &str| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphanumeric());
+        if scheme.is_some_and(|word| word != "sqlite" && is_scheme(word)) {
             return refuse("must start with sqlite:// or be a path. Write sqlite://jobs.db");
         }
         let place = address.strip_prefix("sqlite:").unwrap_or(address);
         let place = place.strip_prefix("//").unwrap_or(place);
         if place.is_empty() || place.starts_with('?') {
             return refuse("must name a file. Write sqlite://jobs.db");
+        }
+        if place
+            .split('/')
+            .next()
+            .is_some_and(|first| first.contains('@'))
+        {
+            return refuse("a file has no user or host. Write sqlite://jobs.db");
         }
         if place.contains(":memory:") || place.contains("mode=memory") {
             return refuse(IN_MEMORY);
@@ -133,10 +146,11 @@ impl SqliteOptions {
         self
     }
 
-    /// Says how long to wait for another writer of the file; 5 seconds unless said otherwise.
+    /// Says how long to wait for another writer of the file; 5 seconds unless said otherwise,
+    /// and never more than an hour.
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
-        self.busy_timeout = timeout;
+        self.busy_timeout = timeout.min(BUSY_TIMEOUT_MAX);
         self
     }
 
@@ -190,8 +204,15 @@ impl SqliteOptions {
 pub(super) const IN_MEMORY: &str = "an in-memory database cannot be shared by the store's \
      connections. Use a file in a temporary folder, or the memory store";
 
-/// Leaves the user and password of a URL out.
+/// The longest wait for another writer; SQLite counts milliseconds in 32 bits.
+const BUSY_TIMEOUT_MAX: Duration = Duration::from_hours(1);
+
+/// Leaves the user and password of a URL out, and cuts what is left.
 fn redacted(address: &str) -> String {
+    crate::job::shorten(&without_secrets(address))
+}
+
+fn without_secrets(address: &str) -> String {
     match address.split_once("://") {
         Some((scheme, rest)) => match rest.rsplit_once('@') {
             Some((_, host)) => format!("{scheme}://…@{host}"),
