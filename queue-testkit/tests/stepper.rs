@@ -229,3 +229,17 @@ async fn a_worker_that_cannot_be_built_says_why() {
 
     assert!(error.to_string().contains("ledger"), "{error}");
 }
+
+#[tokio::test]
+async fn a_long_drain_tells_every_run() {
+    let (test, ledger) = (TestQueue::new(), Data::new(Ledger::default()));
+    let jobs = (0..6_000).map(|number| NoteJob { number });
+    test.queue().enqueue_all(jobs).await.expect("enqueued");
+
+    let runs = test
+        .drain(|worker| worker.shared(ledger.clone()))
+        .await
+        .expect("it runs");
+
+    assert_eq!((runs.len(), numbers(&ledger).len()), (6_000, 6_000));
+}

@@ -14,7 +14,6 @@ use crate::job::{
     CacheKey, Dedupe, Due, Idempotency, JobEvent, JobId, JobState, JobType, NewJob, PayloadWriter,
     QueueName,
 };
-use crate::observe::Events;
 use crate::rules::{dedupe, limits, payload};
 use crate::store::{Inserted, Tx};
 use crate::time::Timestamp;
@@ -177,8 +176,8 @@ impl<'q, J: Job> Enqueue<'q, J> {
             Some(tx) => insert_in(self.backend, tx, std::slice::from_ref(&new)).await?,
         };
         let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
-        let events = (!is_staged).then(|| self.backend.events());
-        conclude(events, &new, answer)
+        let told = (!is_staged).then_some(self.backend);
+        conclude(told, &new, answer)
     }
 }
 
@@ -246,11 +245,11 @@ impl<'q, J: Job> EnqueueAll<'q, J> {
         if inserted.len() != jobs.len() {
             return Err(no_answer().into());
         }
-        let events = (!is_staged).then(|| self.backend.events());
+        let told = (!is_staged).then_some(self.backend);
         Ok(jobs
             .iter()
             .zip(inserted)
-            .map(|(new, answer)| conclude(events, new, answer))
+            .map(|(new, answer)| conclude(told, new, answer))
             .collect())
     }
 }
@@ -376,17 +375,20 @@ fn refreshed<J: Job>(payload: &J) -> Result<Option<CacheKey>, EnqueueError> {
     }
 }
 
-/// Turns the store's answer into the caller's, and reports it unless it stands in a transaction
+/// Turns the store's answer into the caller's, and tells of it unless it stands in a transaction
 /// that may yet be rolled back.
 fn conclude(
-    events: Option<&Events>,
+    told: Option<&Backend>,
     new: &NewJob,
     answer: Inserted,
 ) -> Result<Enqueued, EnqueueError> {
     let job_type = new.job_type.clone();
     let report = |event| {
-        if let Some(events) = events {
-            events.report(event);
+        if let Some(backend) = told {
+            backend.events().report(event);
+            new.cache
+                .iter()
+                .for_each(|newest| backend.cache().announce(newest));
         }
     };
     match answer {
