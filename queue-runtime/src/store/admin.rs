@@ -41,7 +41,12 @@ pub trait Admin: Send + Sync {
     async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError>;
 
     /// Removes at most `limit` final jobs (with their attempts) that are older than their
-    /// retention, and idempotency keys whose window has passed.
+    /// retention, at most `limit` idempotency keys whose window has passed, and at most `limit`
+    /// dedupe windows that have passed; of each kind the oldest first.
+    ///
+    /// Less than `limit` of a kind means that none of it is left; a caller who wants everything
+    /// gone asks again while one kind of the answer reaches the limit. A limit of zero removes
+    /// nothing.
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError>;
 }
 
@@ -155,4 +160,6 @@ pub struct Pruned {
     pub jobs: u64,
     /// Idempotency keys.
     pub idempotency_keys: u64,
+    /// Dedupe windows.
+    pub dedupe_windows: u64,
 }

@@ -143,16 +143,17 @@ pub(super) async fn prune(
         .bind(now.as_millis())
         .fetch_all(&mut *conn)
         .await?;
-    statements
+    let windows = statements
         .prune_windows
         .query()
         .bind(limit(count))
         .bind(now.as_millis())
-        .execute(&mut *conn)
+        .fetch_all(&mut *conn)
         .await?;
     Ok(Pruned {
         jobs: seqs.len() as u64,
         idempotency_keys: keys.len() as u64,
+        dedupe_windows: windows.len() as u64,
     })
 }
 
