@@ -135,5 +135,6 @@ statements! {
     settle_queued = include_str!("sql/settle_queued.sql");
     settle_remove = include_str!("sql/settle_remove.sql");
     store_id = include_str!("sql/store_id.sql");
+    tables = include_str!("sql/tables.sql");
     unknown_types = include_str!("sql/unknown_types.sql");
 }

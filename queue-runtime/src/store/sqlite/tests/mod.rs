@@ -1,8 +1,10 @@
 //! What only this store promises; what every store promises is in the conformance suite.
 
+mod file;
 mod in_tx;
 mod open;
 mod plans;
+mod schema;
 mod same_as_memory;
 mod statements;
 pub(super) mod world;
