@@ -11,12 +11,14 @@ use crate::time::Timestamp;
 /// Looking at jobs, calling them off, replaying them, and keeping history short.
 #[async_trait]
 pub trait Admin: Send + Sync {
-    /// Returns a job in any state, or `None` if there is none of this id (any more).
+    /// Returns a job in any state, or `None` if there is none of this id (any more). Fails as
+    /// corrupt, naming the column, if a stored value cannot be read.
     async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError>;
 
     /// Returns at most `limit` jobs of a final state, the one that became final last first, and
     /// of equal times the one with the higher id. `before` names the place where the page before
-    /// ended (its last job's `finished_at` and id). A state that is not final has none.
+    /// ended (its last job's `finished_at` and id). A state that is not final has none. A job
+    /// whose stored values cannot be read is left out, with an error in the log.
     async fn finished(
         &self,
         state: JobState,

@@ -11,6 +11,7 @@
 //! application's runtime is busy.
 
 mod actions;
+mod aside;
 mod batch;
 mod claim;
 mod connect;

@@ -21,7 +21,6 @@ use sqlx::{Connection, Executor};
 use tokio::sync::{mpsc, watch};
 
 use super::batch::Batch;
-use super::connect;
 use super::error::Fault;
 use super::ops::Op;
 use super::options::SqliteOptions;
@@ -29,6 +28,7 @@ use super::rows::Columns;
 use super::statements::Statements;
 use super::turn::Turn;
 use super::wake::Look;
+use super::{aside, connect};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::store::Wake;
 
@@ -225,6 +225,7 @@ impl Writer {
             statements: &self.statements,
             clock: self.options.clock.as_ref().map(|clock| clock.now()),
             wake: false,
+            set_aside: Vec::new(),
         };
         let done = batch.run(&ops).await;
         if done.is_ok()
@@ -245,6 +246,7 @@ impl Writer {
                 if batch.wake {
                     self.wake.notify();
                 }
+                aside::tell(&batch.set_aside);
                 for (op, answer) in ops.into_iter().zip(answers) {
                     let name = op.name();
                     op.answer(answer.map_err(|fault| fault.into_store(name)));

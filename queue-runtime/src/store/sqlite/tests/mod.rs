@@ -7,5 +7,6 @@ mod plans;
 mod schema;
 mod same_as_memory;
 mod statements;
+mod unreadable;
 pub(super) mod world;
 mod writer;
