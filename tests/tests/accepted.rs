@@ -7,6 +7,12 @@
     unreachable_pub,
     reason = "programs written to be whole crates"
 )]
+#![allow(
+    clippy::duplicate_mod,
+    clippy::drop_non_drop,
+    clippy::let_underscore_future,
+    reason = "each program loads what it shares, and says only what its point needs"
+)]
 
 macro_rules! accepted {
     ($($path:literal $name:ident;)*) => {
