@@ -66,6 +66,11 @@ impl Fault {
         }
     }
 
+    /// Says whether the disk, or the space that the database may take on it, is used up.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Sql(error) if is_full(error))
+    }
+
     /// Says whether every operation would meet the same fault now, so that trying them one by
     /// one is of no use.
     pub(super) fn hits_everybody(&self) -> bool {
@@ -95,6 +100,14 @@ impl Fault {
 
 /// Turns an error of sqlx into ours.
 pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreError {
+    let error = match error {
+        // A pool hands on in this way what we said about a connection that it opened.
+        SqlxError::Configuration(said) => match said.downcast::<StoreError>() {
+            Ok(ours) => return StoreError::new(ours.kind(), operation, ours.to_string()),
+            Err(said) => SqlxError::Configuration(said),
+        },
+        error => error,
+    };
     let (kind, said) = classify(&error);
     StoreError::new(kind, operation, said).caused_by(error)
 }
