@@ -93,7 +93,8 @@ pub struct PayloadError {
     pub rule: String,
 }
 
-/// A job was not enqueued, and nothing was stored.
+/// A job was not enqueued, and nothing was stored; only after [`Store`](Self::Store) of kind
+/// `Unavailable` it may have been.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnqueueError {
@@ -170,7 +171,7 @@ pub enum EnqueueError {
         source: Box<EnqueueError>,
     },
     /// The store could not store it. If the kind is `Unavailable` the outcome may be unknown;
-    /// enqueueing the same value again is safe under an idempotency or dedupe key.
+    /// enqueueing again is safe under the same id (`Enqueue::id`), or under an idempotency key.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -102,7 +102,8 @@ impl Worker {
         &self.shared.id
     }
 
-    /// Returns a flag that is true while the worker can reach its store, for a readiness probe.
+    /// Returns a flag for a readiness probe: true once the worker has reached its store, false
+    /// while the store does not answer, from the beginning of a shutdown, and after the end.
     pub fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
     }
@@ -120,8 +121,8 @@ impl Worker {
     /// more, lets running attempts finish, stops and hands back what is left (which costs no
     /// attempt), records every result.
     ///
-    /// A store that cannot be reached is waited for, also at the start. Dropping the future is
-    /// like a crash: running jobs come back when their lease has run out.
+    /// A store that cannot be reached is waited for, also at the start. Dropping the future stops
+    /// the handlers, and their jobs come back when their lease has run out, as after a crash.
     ///
     /// # Errors
     /// [`WorkerError`] if a loop cannot go on (let `main` return it, so that the process ends
@@ -153,6 +154,11 @@ impl Shared {
     fn store_time(&self, claimed: &Claimed, now: Duration) -> Timestamp {
         let asked = self.leases.claimed_at(claimed.lease()).unwrap_or(now);
         claimed.claimed_at.saturating_add(now.saturating_sub(asked))
+    }
+
+    /// A span shortened by up to a fifth, so that many workers do not act at once.
+    fn jittered(&self, span: Duration) -> Duration {
+        span - span.mul_f64(0.2 * self.fraction())
     }
 
     /// A random share between nothing and one.

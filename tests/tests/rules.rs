@@ -115,7 +115,7 @@ proptest! {
         let settlement = settle(&standing, &outcome, &RetryPolicy::default(), NOW, 0);
         prop_assert_eq!(settlement.only_if_expired, outcome == Outcome::Lost);
         let is_dead = matches!(settlement.change, Change::DeadLetter { .. });
-        prop_assert_eq!(settlement.result() == JobResult::DeadLetter, is_dead);
+        prop_assert_eq!(settlement.result(settlement.change.state()) == JobResult::DeadLetter, is_dead);
     }
 
     #[test]

@@ -16,12 +16,18 @@ use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
 use crate::job::CacheKey;
-use crate::rules::coherence::{self, EntryState, Publish, Refresh};
+use crate::rules::coherence::{self, EntryState, Publish, Refresh, Renew};
 use crate::seam::Seam;
 use crate::store::Versions;
 
-/// The most keys that are remembered; the least used are forgotten first.
-const ENTRIES_MAX: u64 = 100_000;
+/// The most bytes that keys and values take together; the least used are forgotten first.
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// What a key costs beside its own bytes and its value's.
+const ENTRY_BYTES: usize = 128;
+
+/// The largest value that is kept, in bytes of JSON; a larger one is left to its readers to load.
+const VALUE_BYTES_MAX: usize = 1024 * 1024;
 
 /// After this a value is returned as stale.
 const SOFT: Duration = Duration::from_secs(60);
@@ -42,6 +48,11 @@ struct Entry {
     /// The JSON of the value; `None` for a tombstone or when nothing is stored.
     json: Option<Arc<str>>,
     published_at: Duration,
+}
+
+fn weight(key: &str, entry: &Entry) -> u32 {
+    let value = entry.json.as_ref().map_or(0, |json| json.len());
+    u32::try_from(ENTRY_BYTES + key.len() + value).unwrap_or(u32::MAX)
 }
 
 /// A cached value and what is known about its age.
@@ -93,7 +104,10 @@ impl Cache {
     pub(crate) fn new(seam: Arc<dyn Seam>) -> Self {
         Self {
             seam,
-            entries: moka::sync::Cache::new(ENTRIES_MAX),
+            entries: moka::sync::Cache::builder()
+                .max_capacity(BYTES_MAX)
+                .weigher(|key: &String, entry: &Entry| weight(key, entry))
+                .build(),
         }
     }
 
@@ -138,6 +152,14 @@ impl Cache {
     /// Publishes what a refresh returned, if it may still appear.
     pub(crate) fn publish(&self, ticket: &Ticket, found: &RefreshedValue) -> Published {
         let (version, json) = match found {
+            RefreshedValue::At { json, .. } if json.len() > VALUE_BYTES_MAX => {
+                tracing::warn!(
+                    key = ticket.key,
+                    bytes = json.len(),
+                    "too large to be cached"
+                );
+                return Published::Done;
+            }
             RefreshedValue::At { version, json } => (*version, Some(Arc::from(json.as_str()))),
             RefreshedValue::Gone => (ticket.floor, None),
             RefreshedValue::Unchanged => return self.renew(ticket),
@@ -181,14 +203,30 @@ impl Cache {
 
     fn renew(&self, ticket: &Ticket) -> Published {
         let now = self.seam.elapsed();
+        let mut published = Published::LostIncarnation;
         self.change(&ticket.key, |entry| {
-            let entry = entry.filter(|entry| entry.state.incarnation == ticket.incarnation)?;
-            Some(Entry {
-                published_at: now,
-                ..entry
-            })
+            let entry = entry?;
+            match coherence::renew(entry.state, ticket.incarnation, ticket.floor) {
+                Renew::Keep { version } => {
+                    published = Published::Done;
+                    let state = EntryState {
+                        stored: Some(version),
+                        ..entry.state
+                    };
+                    Some(Entry {
+                        state,
+                        published_at: now,
+                        ..entry
+                    })
+                }
+                Renew::Nothing => {
+                    published = Published::Done;
+                    None
+                }
+                Renew::LostIncarnation => None,
+            }
         });
-        Published::Done
+        published
     }
 
     /// Reads or creates what is known about a key and returns its incarnation.
@@ -386,5 +424,35 @@ mod tests {
             .get::<u64>("user:7")
             .expect("the old value is still there");
         assert_eq!((seen.value, seen.is_stale), (1, true));
+    }
+
+    #[tokio::test]
+    async fn a_value_that_was_found_unchanged_is_fresh_again() {
+        let cache = cache();
+        let first = ticket(&cache, 1).await;
+        cache.publish(&first, &value(1));
+        let second = ticket(&cache, 2).await;
+        assert_eq!(
+            cache.publish(&second, &RefreshedValue::Unchanged),
+            Published::Done
+        );
+        let seen = cache.get::<u64>("user:7").expect("it was kept");
+        assert_eq!((seen.value, seen.version, seen.is_stale), (1, 2, false));
+        cache.evict("user:7");
+        assert_eq!(
+            cache.publish(&second, &RefreshedValue::Unchanged),
+            Published::LostIncarnation
+        );
+    }
+
+    #[tokio::test]
+    async fn a_value_too_large_to_keep_leaves_the_one_before_stale() {
+        let cache = cache();
+        let first = ticket(&cache, 1).await;
+        cache.publish(&first, &value(1));
+        let second = ticket(&cache, 2).await;
+        let json = format!("\"{}\"", "x".repeat(VALUE_BYTES_MAX));
+        cache.publish(&second, &RefreshedValue::At { version: 2, json });
+        assert!(cache.get::<u64>("user:7").is_some_and(|seen| seen.is_stale));
     }
 }

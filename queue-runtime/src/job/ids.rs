@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-/// Identifies one job; a UUIDv7 made by the producer, so that retrying an enqueue whose answer
-/// was lost cannot create a second job.
+/// Identifies one job; a UUIDv7 made by the producer, so that an enqueue whose answer was lost
+/// can be repeated under the same id (`Enqueue::id`) without making a second job.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(Uuid);
 

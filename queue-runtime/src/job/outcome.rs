@@ -33,7 +33,7 @@ pub enum Outcome {
     },
     /// The handler panicked.
     Panicked {
-        /// The panic's message and place.
+        /// The panic's message; its place is in what the panic hook printed.
         error: String,
     },
     /// The handler asks to be run later; costs no attempt.

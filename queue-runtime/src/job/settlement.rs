@@ -136,17 +136,20 @@ pub enum Settled {
 }
 
 impl Settlement {
-    /// Returns what the attempt meant for the job, as logs and metrics say it.
-    pub const fn result(&self) -> JobResult {
-        match (&self.change, self.outcome) {
-            (Change::Done, OutcomeKind::Superseded) => JobResult::Superseded,
-            (Change::Done, _) => JobResult::Success,
-            (Change::DeadLetter { .. }, _) => JobResult::DeadLetter,
-            (Change::Cancelled, _) => JobResult::Cancelled,
-            (Change::Queued { .. }, OutcomeKind::Snooze) => JobResult::Snooze,
-            (Change::Queued { .. }, OutcomeKind::HandedBack) => JobResult::HandedBack,
-            (Change::Queued { .. }, OutcomeKind::Lost) => JobResult::Lost,
-            (Change::Queued { .. }, _) => JobResult::Retry,
+    /// Returns what the attempt meant for a job that is in `state` since it was settled, as logs
+    /// and metrics say it.
+    pub const fn result(&self, state: JobState) -> JobResult {
+        match (state, self.outcome) {
+            (JobState::Done, OutcomeKind::Superseded) => JobResult::Superseded,
+            (JobState::Done, _) => JobResult::Success,
+            (JobState::DeadLetter, _) => JobResult::DeadLetter,
+            (JobState::Cancelled, _) => JobResult::Cancelled,
+            (JobState::Queued | JobState::Processing, kind) => match kind {
+                OutcomeKind::Snooze => JobResult::Snooze,
+                OutcomeKind::HandedBack => JobResult::HandedBack,
+                OutcomeKind::Lost => JobResult::Lost,
+                _ => JobResult::Retry,
+            },
         }
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct Claims {
     concurrency: usize,
     stock: VecDeque<Claimed>,
     may_have_more: bool,
+    /// Whether a hint came since the last request went out; its answer may be older than that.
+    woken: bool,
     suspect_crashes: u32,
     /// Suspects that are held, whether they run or wait for a slot.
     suspects: usize,
@@ -46,25 +48,28 @@ impl Claims {
             concurrency,
             stock: VecDeque::new(),
             may_have_more: true,
+            woken: false,
             suspect_crashes,
             suspects: 0,
             rate: Rate::default(),
         }
     }
 
-    /// Returns a request for as many jobs as fit, `running` of them being busy. Each request
-    /// starts at another queue, so that none waits behind a full one for ever. The limit is zero
-    /// while nothing fits or while the store is known to have nothing.
-    pub(crate) fn request(&mut self, running: usize) -> ClaimRequest {
+    /// Returns a request for as many jobs as fit beside `running` attempts and `unrecorded`
+    /// results that the store has yet to take, which are leases as well. Each request starts at
+    /// another queue, so that none waits behind a full one for ever. The limit is zero while
+    /// nothing fits or while the store is known to have nothing.
+    pub(crate) fn request(&mut self, running: usize, unrecorded: usize) -> ClaimRequest {
         let limit = match self.may_have_more {
             true => {
-                let rate = self.rate.per_second;
-                prefetch::wanted(self.concurrency, running, self.stock.len(), rate)
+                let stock = self.stock.len() + unrecorded;
+                prefetch::wanted(self.concurrency, running, stock, self.rate.per_second)
             }
             false => 0,
         };
         if limit > 0 {
             self.queues.rotate_left(1);
+            self.woken = false;
         }
         self.request_of(limit)
     }
@@ -85,10 +90,11 @@ impl Claims {
     }
 
     /// Takes over what a request of `limit` brought. Fewer than asked for means that the store
-    /// has nothing more for now.
+    /// has nothing more for now, unless a hint came meanwhile.
     pub(crate) fn arrived(&mut self, claimed: Vec<Claimed>, limit: usize) {
-        self.may_have_more =
-            limit == 0 && self.may_have_more || claimed.len() == limit && limit > 0;
+        if limit > 0 {
+            self.may_have_more = claimed.len() == limit || self.woken;
+        }
         self.suspects += claimed.iter().filter(|job| self.is_suspect(job)).count();
         self.stock.extend(claimed);
     }
@@ -109,6 +115,7 @@ impl Claims {
     /// Says that the store may have something again.
     pub(crate) fn woken(&mut self) {
         self.may_have_more = true;
+        self.woken = true;
     }
 
     /// Says whether the store is known to have nothing for now.
@@ -183,23 +190,41 @@ mod tests {
     #[test]
     fn each_claim_starts_at_another_queue() {
         let mut claims = claims();
-        assert_eq!(names(&claims.request(0)), ["b", "a"]);
-        assert_eq!(names(&claims.request(0)), ["a", "b"]);
+        assert_eq!(names(&claims.request(0, 0)), ["b", "a"]);
+        assert_eq!(names(&claims.request(0, 0)), ["a", "b"]);
     }
 
     #[test]
     fn an_empty_answer_stops_asking_until_something_wakes() {
         let mut claims = claims();
-        assert_eq!(claims.request(1).limit, 3);
+        assert_eq!(claims.request(1, 0).limit, 3);
         claims.arrived(vec![], 3);
-        assert_eq!((claims.request(1).limit, claims.are_exhausted()), (0, true));
+        assert_eq!(
+            (claims.request(1, 0).limit, claims.are_exhausted()),
+            (0, true)
+        );
         claims.arrived(vec![], 0);
         assert!(
             claims.are_exhausted(),
             "a settlement without a claim is no news"
         );
         claims.woken();
-        assert_eq!(claims.request(1).limit, 3);
+        assert_eq!(claims.request(1, 0).limit, 3);
+    }
+
+    #[test]
+    fn a_hint_that_comes_while_a_claim_is_on_its_way_is_not_forgotten() {
+        let mut claims = claims();
+        let limit = claims.request(0, 0).limit;
+        claims.woken();
+        claims.arrived(vec![], limit);
+        assert_eq!(claims.request(0, 0).limit, 4);
+    }
+
+    #[test]
+    fn results_that_wait_to_be_recorded_count_like_stock() {
+        assert_eq!(claims().request(1, 2).limit, 1);
+        assert_eq!(claims().request(0, 500).limit, 0);
     }
 
     #[test]

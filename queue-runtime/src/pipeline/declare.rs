@@ -83,10 +83,13 @@ impl Registry {
             .map(|(_, def)| *def)
     }
 
-    /// Returns every stored name that can be run with the highest payload schema it reads.
-    pub fn claimable(&self) -> Vec<(JobType, u32)> {
+    /// Returns every stored name that can be run with `data`, with the highest payload schema it
+    /// reads. A job that was sent to another queue than its own stays there for a worker that
+    /// has what it needs.
+    pub fn claimable(&self, data: &DataMap) -> Vec<(JobType, u32)> {
         self.by_name
             .iter()
+            .filter(|(_, def)| def.needs.iter().all(|need| (need.present)(data)))
             .map(|(name, def)| (name.clone(), def.schema))
             .collect()
     }

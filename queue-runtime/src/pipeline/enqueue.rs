@@ -14,6 +14,7 @@ use crate::job::{
     CacheKey, Dedupe, Due, Idempotency, JobEvent, JobId, JobState, JobType, NewJob, PayloadWriter,
     QueueName,
 };
+use crate::observe::Events;
 use crate::rules::{dedupe, limits, payload};
 use crate::store::{Inserted, Tx};
 use crate::time::Timestamp;
@@ -43,6 +44,7 @@ impl<'q> EnqueueTarget<'q> for &'q JobContext {
 #[derive(Debug)]
 pub struct Enqueue<'q, J> {
     backend: &'q Backend,
+    id: JobId,
     payload: J,
     options: Options,
     tx: Option<Tx<'q>>,
@@ -75,14 +77,29 @@ pub struct Enqueued {
 }
 
 impl<'q, J: Job> Enqueue<'q, J> {
-    /// Starts an enqueue with the options of the job's declaration.
+    /// Starts an enqueue with the options of the job's declaration, under a new id.
     pub fn new(queue: impl EnqueueTarget<'q>, payload: J) -> Self {
+        let backend = queue.backend();
+        let id = backend.seam().job_id();
         Self {
-            backend: queue.backend(),
+            backend,
+            id,
             payload,
             options: Options::default(),
             tx: None,
         }
+    }
+
+    /// Stores the job under this id. An enqueue whose outcome is unknown can be repeated under
+    /// the same id: if it was stored, the repeat changes nothing.
+    pub fn id(mut self, id: JobId) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// Returns the id that the job will have, for repeating an enqueue whose answer is lost.
+    pub fn job_id(&self) -> JobId {
+        self.id
     }
 
     /// Stores the job in the caller's transaction: visible with its commit, gone with its
@@ -148,7 +165,8 @@ impl<'q, J: Job> Enqueue<'q, J> {
     }
 
     async fn send(self) -> Result<Enqueued, EnqueueError> {
-        let new = prepare(self.backend, &self.payload, &self.options)?;
+        let new = prepare(self.backend, self.id, &self.payload, &self.options)?;
+        let is_staged = self.tx.is_some();
         let inserted = match self.tx {
             None => {
                 self.backend
@@ -159,7 +177,8 @@ impl<'q, J: Job> Enqueue<'q, J> {
             Some(tx) => insert_in(self.backend, tx, std::slice::from_ref(&new)).await?,
         };
         let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
-        conclude(self.backend, &new, answer)
+        let events = (!is_staged).then(|| self.backend.events());
+        conclude(events, &new, answer)
     }
 }
 
@@ -198,22 +217,28 @@ impl<'q, J: Job> EnqueueAll<'q, J> {
     }
 
     async fn send(self) -> Result<Vec<Result<Enqueued, EnqueueError>>, EnqueueError> {
+        if self.payloads.len() > limits::BULK_MAX {
+            return Err(EnqueueError::OutOfRange {
+                what: "bulk",
+                value: self.payloads.len().to_string(),
+                rule: format!("must be at most {} jobs; split it", limits::BULK_MAX),
+            });
+        }
         let options = Options::default();
         let mut jobs = Vec::with_capacity(self.payloads.len());
         for (index, payload) in self.payloads.iter().enumerate() {
-            let prepared = prepare(self.backend, payload, &options);
+            let prepared = prepare(
+                self.backend,
+                self.backend.seam().job_id(),
+                payload,
+                &options,
+            );
             jobs.push(prepared.map_err(|e| EnqueueError::Item {
                 index,
                 source: Box::new(e),
             })?);
         }
-        if jobs.len() > limits::BULK_MAX {
-            return Err(EnqueueError::OutOfRange {
-                what: "bulk",
-                value: jobs.len().to_string(),
-                rule: format!("must be at most {} jobs; split it", limits::BULK_MAX),
-            });
-        }
+        let is_staged = self.tx.is_some();
         let inserted = match self.tx {
             None => self.backend.store().insert(&jobs).await?,
             Some(tx) => insert_in(self.backend, tx, &jobs).await?,
@@ -221,10 +246,11 @@ impl<'q, J: Job> EnqueueAll<'q, J> {
         if inserted.len() != jobs.len() {
             return Err(no_answer().into());
         }
+        let events = (!is_staged).then(|| self.backend.events());
         Ok(jobs
             .iter()
             .zip(inserted)
-            .map(|(new, answer)| conclude(self.backend, new, answer))
+            .map(|(new, answer)| conclude(events, new, answer))
             .collect())
     }
 }
@@ -241,6 +267,7 @@ impl<'q, J: Job> IntoFuture for EnqueueAll<'q, J> {
 /// Encodes and validates one job.
 fn prepare<J: Job>(
     backend: &Backend,
+    id: JobId,
     payload: &J,
     options: &Options,
 ) -> Result<NewJob, EnqueueError> {
@@ -269,7 +296,7 @@ fn prepare<J: Job>(
         None => None,
     };
     Ok(NewJob {
-        id: backend.seam().job_id(),
+        id,
         job_type: JobType::new(def.name)?,
         queue: QueueName::new(queue)?,
         payload: text,
@@ -349,12 +376,22 @@ fn refreshed<J: Job>(payload: &J) -> Result<Option<CacheKey>, EnqueueError> {
     }
 }
 
-/// Reports what happened and turns the store's answer into the caller's.
-fn conclude(backend: &Backend, new: &NewJob, answer: Inserted) -> Result<Enqueued, EnqueueError> {
+/// Turns the store's answer into the caller's, and reports it unless it stands in a transaction
+/// that may yet be rolled back.
+fn conclude(
+    events: Option<&Events>,
+    new: &NewJob,
+    answer: Inserted,
+) -> Result<Enqueued, EnqueueError> {
     let job_type = new.job_type.clone();
+    let report = |event| {
+        if let Some(events) = events {
+            events.report(event);
+        }
+    };
     match answer {
         Inserted::New { id } => {
-            backend.events().report(JobEvent::Enqueued {
+            report(JobEvent::Enqueued {
                 id,
                 job_type,
                 queue: new.queue.clone(),
@@ -372,7 +409,7 @@ fn conclude(backend: &Backend, new: &NewJob, answer: Inserted) -> Result<Enqueue
             state,
             payload_differs,
         } => {
-            backend.events().report(JobEvent::Deduplicated {
+            report(JobEvent::Deduplicated {
                 id: existing,
                 job_type,
             });

@@ -1,6 +1,6 @@
 //! Keeps the leases of running jobs, and stops a handler whose lease is lost.
 //!
-//! One call of [`beat`] renews all leases of a worker in one statement. It runs on a thread of
+//! One call of [`renew`] renews all leases of a worker in one statement. It runs on a thread of
 //! its own (or is called by a test), so a handler that blocks every runtime thread does not lose
 //! its lease.
 //!
@@ -112,18 +112,16 @@ impl Leases {
         leases
     }
 
-    /// Takes over the store's answers to a renewal that was asked for at `asked`; returns the
-    /// leases that are lost.
+    /// Takes over the store's answers to a renewal that was asked for at `asked`.
     fn answered(
         &self,
-        answers: &[(Lease, Extended)],
+        answers: impl Iterator<Item = (Lease, Extended)>,
         times: LeaseTimes,
         asked: Duration,
-    ) -> Vec<Lease> {
+    ) {
         let mut held = self.held();
-        let mut lost = Vec::new();
         for (lease, answer) in answers {
-            let Some(entry) = held.get_mut(lease) else {
+            let Some(entry) = held.get_mut(&lease) else {
                 continue;
             };
             match answer {
@@ -134,69 +132,50 @@ impl Leases {
                 }
                 Extended::Lost => {
                     entry.stop.stop(StopReason::LeaseLost);
-                    lost.push(*lease);
+                    held.remove(&lease);
                 }
             }
         }
-        lost.iter().for_each(|lease| drop(held.remove(lease)));
-        lost
     }
 
-    /// Stops and returns the attempts whose lease was not renewed in time.
-    fn run_out(&self, now: Duration) -> Vec<Lease> {
-        let mut held = self.held();
-        let mut out: Vec<_> = held
-            .iter()
-            .filter(|(_, held)| held.local_end <= now)
-            .map(|(lease, held)| {
+    /// Stops and lets go of the attempts whose lease was not renewed in time.
+    pub(crate) fn run_out(&self, now: Duration) {
+        self.held().retain(|_, held| {
+            let holds = held.local_end > now;
+            if !holds {
                 held.stop.stop(StopReason::LeaseLost);
-                *lease
-            })
-            .collect();
-        out.sort();
-        out.iter().for_each(|lease| drop(held.remove(lease)));
-        out
+            }
+            holds
+        });
     }
 }
 
-/// What one beat did.
-#[derive(Debug, Default)]
-pub(crate) struct Beat {
-    /// Leases that are lost; their handlers were told to stop.
-    pub(crate) lost: Vec<Lease>,
-    /// Why the store could not be asked, if it could not.
-    pub(crate) failed: Option<StoreError>,
-}
-
-/// Renews every lease that is worth it, once, and stops the attempts that have none any more.
-pub(crate) async fn beat(
+/// Renews every lease that is worth it, once, and stops the attempts whose lease is refused.
+///
+/// # Errors
+/// If the store could not be asked, or did not answer within one heartbeat: then it is unknown
+/// which leases were renewed.
+pub(crate) async fn renew(
     leases: &Leases,
     heartbeat: &mut dyn Heartbeat,
     times: LeaseTimes,
     seam: &dyn Seam,
-) -> Beat {
+) -> Result<(), StoreError> {
     let asked = seam.elapsed();
     let wanted = leases.to_renew(times.lease, asked);
-    let mut beat = Beat::default();
-    if !wanted.is_empty() {
-        let answers = tokio::select! {
-            answers = heartbeat.extend(&wanted, times.lease) => answers,
-            // A store that hangs must not keep us from noticing that leases run out.
-            () = seam.sleep(times.heartbeat) => Err(no_answer(times.heartbeat)),
-        };
-        match answers {
-            Ok(answers) => {
-                let answers: Vec<_> = wanted.into_iter().zip(answers).collect();
-                beat.lost = leases.answered(&answers, times, asked);
-            }
-            Err(error) => beat.failed = Some(error),
-        }
+    if wanted.is_empty() {
+        return Ok(());
     }
-    beat.lost.extend(leases.run_out(seam.elapsed()));
-    beat
+    let answers = tokio::select! {
+        answers = heartbeat.extend(&wanted, times.lease) => answers?,
+        () = seam.sleep(times.heartbeat) => return Err(no_answer("extend", times.heartbeat)),
+    };
+    leases.answered(wanted.into_iter().zip(answers), times, asked);
+    Ok(())
 }
 
-fn no_answer(waited: Duration) -> StoreError {
+/// The store was asked and has not answered for so long.
+pub(crate) fn no_answer(operation: &'static str, waited: Duration) -> StoreError {
     let message = format!("the store did not answer within {waited:?}");
-    StoreError::new(StoreErrorKind::Unavailable, "extend", message)
+    StoreError::new(StoreErrorKind::Unavailable, operation, message)
 }

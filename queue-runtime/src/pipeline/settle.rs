@@ -98,7 +98,7 @@ pub(crate) fn event(pending: &Pending, answer: Settled, worker: &WorkerId) -> Jo
             worker: worker.clone(),
             attempt: claimed.attempt,
             max_attempts: claimed.max_attempts,
-            result: settlement.result(),
+            result: settlement.result(state),
             state,
             error: settlement.error.clone(),
             idempotency_key: claimed.idempotency_key.clone(),

@@ -65,6 +65,33 @@ pub fn publish(entry: EntryState, incarnation: u64, version: u64) -> Publish {
     }
 }
 
+/// What a cache does when a refresh found that nothing has changed up to version `floor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renew {
+    /// Keeps the value, which is now known to be right at this version.
+    Keep {
+        /// The version.
+        version: u64,
+    },
+    /// Has no value to keep.
+    Nothing,
+    /// Has lost the entry since the job took its ticket: start again.
+    LostIncarnation,
+}
+
+/// Decides what "unchanged" means for an entry, under a ticket of `incarnation` and `floor`.
+pub fn renew(entry: EntryState, incarnation: u64, floor: u64) -> Renew {
+    if entry.incarnation != incarnation {
+        return Renew::LostIncarnation;
+    }
+    match entry.stored {
+        Some(stored) => Renew::Keep {
+            version: stored.max(floor),
+        },
+        None => Renew::Nothing,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +131,23 @@ mod tests {
         };
         assert_eq!(publish(evicted, 9, 3), Publish::BelowFloor);
         assert_eq!(publish(evicted, 9, 4), Publish::Store);
+    }
+
+    #[test]
+    fn an_unchanged_value_is_right_at_the_version_it_was_checked_for() {
+        assert_eq!(renew(ENTRY, 9, 7), Renew::Keep { version: 7 });
+        assert_eq!(renew(ENTRY, 9, 4), Renew::Keep { version: 5 });
+        assert_eq!(
+            renew(
+                EntryState {
+                    stored: None,
+                    ..ENTRY
+                },
+                9,
+                7
+            ),
+            Renew::Nothing
+        );
+        assert_eq!(renew(ENTRY, 8, 7), Renew::LostIncarnation);
     }
 }

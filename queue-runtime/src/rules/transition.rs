@@ -312,7 +312,10 @@ mod tests {
     ) -> Settlement {
         let settlement = settle(&standing, outcome, &policy(), NOW, 0);
         assert_eq!(
-            (&settlement.change, settlement.result()),
+            (
+                &settlement.change,
+                settlement.result(settlement.change.state())
+            ),
             (&change, result),
             "{outcome:?}"
         );

@@ -4,13 +4,22 @@ use crate::error::StoreError;
 use crate::job::JobEvent;
 use crate::store::{Retention, Store};
 
-/// The most jobs that one statement removes, so that no writer waits long behind it.
+/// The most rows of a kind that one statement removes, so that no writer waits long behind it.
 const BATCH_MAX: usize = 500;
 
-/// The most batches of one round; the rest waits for the next round.
+/// The most batches of one round; other work of the store gets a turn before the next.
 const BATCHES_MAX: usize = 200;
 
-/// Removes what is old, and returns how many jobs that was.
+/// What a round of pruning left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing that is old enough.
+    Nothing,
+    /// Perhaps more: the round reached its bound.
+    More,
+}
+
+/// Removes what is old, up to a bound.
 ///
 /// # Errors
 /// The store's; what was removed before stays removed.
@@ -18,17 +27,19 @@ pub(crate) async fn prune(
     store: &dyn Store,
     retention: &Retention,
     report: &(dyn Fn(JobEvent) + Sync),
-) -> Result<u64, StoreError> {
+) -> Result<Left, StoreError> {
     let mut jobs = 0;
+    let mut left = Left::More;
     for _ in 0..BATCHES_MAX {
         let pruned = store.prune(retention, BATCH_MAX).await?;
         jobs += pruned.jobs;
-        if pruned.jobs < BATCH_MAX as u64 && pruned.idempotency_keys < BATCH_MAX as u64 {
+        if pruned.jobs.max(pruned.idempotency_keys) < BATCH_MAX as u64 {
+            left = Left::Nothing;
             break;
         }
     }
     if jobs > 0 {
         report(JobEvent::Pruned { jobs });
     }
-    Ok(jobs)
+    Ok(left)
 }

@@ -15,7 +15,11 @@ use crate::error::{StoreError, WorkerError};
 use crate::job::Backoff;
 use crate::pipeline::dispatch::panic_message;
 use crate::rules::backoff;
+use crate::upkeep::prune::Left;
 use crate::upkeep::{prune, rescue};
+
+/// How soon a round of pruning follows one that reached its bound.
+const PRUNE_AGAIN: Duration = Duration::from_millis(200);
 
 /// Stops the loops when it is dropped.
 pub(super) struct Running(Vec<AbortHandle>);
@@ -30,17 +34,13 @@ impl Drop for Running {
 pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerError>) -> Running {
     let rescue = {
         let shared = Arc::clone(shared);
-        async move {
-            let every = shared.config.rescue_every;
-            repeat(&shared, every, "rescue", || rescue_once(&shared)).await
-        }
+        async move { repeat(&shared, "rescue", || rescue_once(&shared)).await }
     };
     let prune = {
         let shared = Arc::clone(shared);
         async move {
-            let every = shared.config.prune_every;
             tell_unknown_types(&shared).await;
-            repeat(&shared, every, "prune", || prune_once(&shared)).await
+            repeat(&shared, "prune", || prune_once(&shared)).await
         }
     };
     let rescue = supervised("rescue", rescue, failed.clone());
@@ -62,14 +62,13 @@ pub(super) fn pause(failures: u32, seed: u64) -> Duration {
     backoff::delay(PAUSE, failures, seed)
 }
 
-async fn rescue_once(shared: &Shared) -> Result<(), StoreError> {
+async fn rescue_once(shared: &Shared) -> Result<Duration, StoreError> {
     let find = |job_type: &_| shared.registry.find(job_type);
     let report = |event| shared.report(event);
     let store = shared.backend.store().as_ref();
     let seam = shared.backend.seam().as_ref();
-    rescue::rescue(store, shared.config.limits, &find, seam, &report)
-        .await
-        .map(drop)
+    rescue::rescue(store, shared.config.limits, &find, seam, &report).await?;
+    Ok(shared.jittered(shared.config.rescue_every))
 }
 
 /// Says once which waiting jobs this program has no handler for: a crate that was not linked, or
@@ -77,7 +76,7 @@ async fn rescue_once(shared: &Shared) -> Result<(), StoreError> {
 async fn tell_unknown_types(shared: &Shared) {
     let known: Vec<_> = shared
         .registry
-        .claimable()
+        .claimable(&shared.data)
         .into_iter()
         .map(|(name, _)| name)
         .collect();
@@ -97,19 +96,21 @@ async fn tell_unknown_types(shared: &Shared) {
     }
 }
 
-async fn prune_once(shared: &Shared) -> Result<(), StoreError> {
+async fn prune_once(shared: &Shared) -> Result<Duration, StoreError> {
     let report = |event| shared.report(event);
     let store = shared.backend.store().as_ref();
-    prune::prune(store, &shared.config.retention, &report)
-        .await
-        .map(drop)
+    Ok(
+        match prune::prune(store, &shared.config.retention, &report).await? {
+            Left::Nothing => shared.jittered(shared.config.prune_every),
+            Left::More => PRUNE_AGAIN,
+        },
+    )
 }
 
-/// Runs a chore at once and then at jittered intervals, until it meets a fault that waiting
-/// cannot cure.
-async fn repeat<F: Future<Output = Result<(), StoreError>>>(
+/// Runs a chore at once, and again after each span that it asks for, until it meets a fault that
+/// waiting cannot cure.
+async fn repeat<F: Future<Output = Result<Duration, StoreError>>>(
     shared: &Shared,
-    every: Duration,
     name: &'static str,
     chore: impl Fn() -> F,
 ) -> StoreError {
@@ -117,9 +118,9 @@ async fn repeat<F: Future<Output = Result<(), StoreError>>>(
     let mut failures = 0;
     loop {
         let span = match chore().await {
-            Ok(()) => {
+            Ok(span) => {
                 failures = 0;
-                every - every.mul_f64(0.2 * shared.fraction())
+                span
             }
             Err(error) if error.is_transient() => {
                 failures += 1;
@@ -133,7 +134,7 @@ async fn repeat<F: Future<Output = Result<(), StoreError>>>(
 }
 
 /// Turns the end of a loop, which it should not have, into the worker's failure.
-async fn supervised(
+pub(super) async fn supervised(
     name: &'static str,
     run: impl Future<Output = StoreError>,
     failed: mpsc::UnboundedSender<WorkerError>,

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Shared, chores};
 use crate::error::{StoreError, StoreErrorKind, WorkerError};
 use crate::job::JobEvent;
-use crate::pipeline::keepalive::beat;
+use crate::pipeline::keepalive::{no_answer, renew};
 use crate::store::Heartbeat;
 
 /// Stops the thread when it is dropped.
@@ -23,14 +23,17 @@ pub(super) struct Running {
 pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerError>) -> Running {
     let (stop, stopped) = oneshot::channel();
     let handlers = Handle::current();
-    let (its_shared, its_failed) = (Arc::clone(shared), failed.clone());
+    let its_shared = Arc::clone(shared);
+    let beats = chores::supervised(
+        "heartbeat",
+        async move { run(&its_shared, &handlers).await },
+        failed.clone(),
+    );
     let task = async move {
         tokio::select! {
             // The worker is over: nobody needs its leases any more.
             _ = stopped => {}
-            source = run(&its_shared, &handlers) => {
-                let _ = its_failed.send(WorkerError::Store { name: "heartbeat", source });
-            }
+            () = beats => {}
         }
     };
     if let Err(error) = shared
@@ -63,20 +66,28 @@ async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
         liveness.check(shared, handlers, times.lease / 3);
         let connection = match heartbeat.take() {
             Some(connection) => Ok(connection),
-            None => shared.backend.store().heartbeat().await,
+            None => tokio::select! {
+                connection = shared.backend.store().heartbeat() => connection,
+                // A store that hangs must not keep us from noticing that leases run out.
+                () = seam.sleep(times.heartbeat) => Err(no_answer("heartbeat", times.heartbeat)),
+            },
         };
         let failed = match connection {
             Ok(mut connection) => {
-                let beat = beat(&shared.leases, connection.as_mut(), times, seam).await;
-                // Handlers are stopped by now; their tasks report the loss when they end. After
-                // a failure the connection is not trusted and a new one is opened.
-                if beat.failed.is_none() {
+                let failed = renew(&shared.leases, connection.as_mut(), times, seam)
+                    .await
+                    .err();
+                // After a failure the connection is not trusted and a new one is opened.
+                if failed.is_none() {
                     heartbeat = Some(connection);
                 }
-                beat.failed
+                failed
             }
             Err(error) => Some(error),
         };
+        // Whatever became of the renewal: a lease that may have ended stops its handler, whose
+        // task reports the loss when it ends.
+        shared.leases.run_out(seam.elapsed());
         match failed {
             None => failures = 0,
             Some(error) if error.is_transient() => {

@@ -73,7 +73,10 @@ impl HookList {
             } => (
                 id,
                 job_type,
-                Some("the worker crashed or froze too often".to_owned()),
+                Some(
+                    "its lease ran out without a result: crash, freeze, or cut from the store"
+                        .to_owned(),
+                ),
             ),
             _ => return,
         };

@@ -1,51 +1,93 @@
 //! The process's own shutdown signals: the first asks, the second cuts short.
 
-use tokio::sync::Notify;
+use std::sync::LazyLock;
 
-/// Told by the second signal. Signals belong to the process, so this does too.
-static CUT_SHORT: Notify = Notify::const_new();
+use tokio::sync::watch;
+
+/// How many signals have come after one that asked for a shutdown. Signals belong to the
+/// process, so this does too.
+static FURTHER_SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::Sender::new(0));
 
 /// Waits for SIGINT or SIGTERM (on Windows: Ctrl-C). From then on, another signal makes every
 /// worker of the process stop its attempts at once instead of waiting for them.
 ///
 /// If the system refuses signal handlers, this logs that and waits for ever.
 pub async fn shutdown_signal() {
-    if let Err(error) = signal().await {
-        tracing::error!(error = %error, "cannot listen for signals");
-        std::future::pending::<()>().await;
+    match Signals::listen() {
+        Ok(mut signals) => {
+            signals.next().await;
+            count_further(signals);
+        }
+        Err(error) => {
+            tracing::error!(error = %error, "cannot listen for signals");
+            std::future::pending::<()>().await;
+        }
     }
-    listen_for_another();
 }
 
-/// Waits for the signal that cuts a shutdown short.
-pub(super) async fn cut_short() {
-    CUT_SHORT.notified().await;
+/// The signal that cuts a shutdown short, heard whenever it came since this was made.
+pub(super) struct SecondSignal(watch::Receiver<u32>);
+
+impl SecondSignal {
+    pub(super) fn listen() -> Self {
+        Self(FURTHER_SIGNALS.subscribe())
+    }
+
+    pub(super) async fn wait(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "waits for the process's own signal, which no seam can give"
+    reason = "waits for the process's own signals, which no seam can give"
 )]
-fn listen_for_another() {
-    drop(tokio::spawn(async {
-        while signal().await.is_ok() {
-            CUT_SHORT.notify_waiters();
+fn count_further(mut signals: Signals) {
+    drop(tokio::spawn(async move {
+        loop {
+            signals.next().await;
+            FURTHER_SIGNALS.send_modify(|count| *count += 1);
         }
     }));
 }
 
+/// The process's shutdown signals; none is lost between two calls of `next`.
 #[cfg(unix)]
-async fn signal() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
-#[cfg(not(unix))]
-async fn signal() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
+#[cfg(windows)]
+struct Signals(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    async fn next(&mut self) {
+        self.0.recv().await;
+    }
 }

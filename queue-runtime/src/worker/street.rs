@@ -62,7 +62,7 @@ impl Street {
         let claims = Claims::new(
             shared.id.clone(),
             queues,
-            shared.registry.claimable(),
+            shared.registry.claimable(&shared.data),
             config.times.lease,
             config.concurrency,
             config.limits.suspect_crashes(),
@@ -87,6 +87,7 @@ impl Street {
         let seam = Arc::clone(self.shared.backend.seam());
         let mut wakes = self.shared.backend.store().wakes();
         let mut shutdown = std::pin::pin!(shutdown.fuse());
+        let mut second_signal = shutdown::SecondSignal::listen();
         let mut exchange: Option<BoxFuture<'static, Exchanged>> = None;
         // While the store fails, nothing is asked of it until this has passed.
         let mut pause: Option<BoxFuture<'static, ()>> = None;
@@ -120,7 +121,7 @@ impl Street {
                 () = &mut shutdown, if self.phase == Phase::Working => {
                     deadline = Some(seam.sleep(self.begin_shutdown()));
                 }
-                () = shutdown::cut_short(), if self.phase == Phase::Finishing => {
+                () = second_signal.wait(), if self.phase == Phase::Finishing => {
                     deadline = Some(seam.sleep(self.stop_attempts()));
                 }
                 () = wait(&mut deadline) => match self.phase {
@@ -214,11 +215,11 @@ impl Street {
 
     /// Starts the next exchange with the store if there is anything to say or to ask.
     fn next_exchange(&mut self) -> Option<BoxFuture<'static, Exchanged>> {
+        let batch = self.outbound.take_batch();
         let request = match self.phase {
-            Phase::Working => self.claims.request(self.running),
+            Phase::Working => self.claims.request(self.running, self.outbound.len()),
             _ => self.claims.request_of(0),
         };
-        let batch = self.outbound.take_batch();
         if batch.is_empty() && request.limit == 0 {
             return None;
         }
@@ -254,7 +255,6 @@ impl Street {
             .send_if_modified(|ready| !std::mem::replace(ready, true));
         for (pending, settled) in batch.iter().zip(answer.settled) {
             self.shared.leases.remove(pending.settlement.lease());
-            self.claims.released(&pending.claimed);
             self.shared
                 .report(settle::event(pending, settled, &self.shared.id));
         }
@@ -270,6 +270,9 @@ impl Street {
             });
         }
         self.claims.arrived(answer.claimed, limit);
+        batch
+            .iter()
+            .for_each(|pending| self.claims.released(&pending.claimed));
         if self.phase != Phase::Working {
             // The claim was on its way when the shutdown began.
             self.hand_back_stock();
@@ -284,8 +287,7 @@ impl Street {
     /// How long an idle worker waits before it looks again: until the next job is due, but no
     /// longer than the poll, jittered so that many workers do not look at once.
     fn idle_span(&self, next_due: Option<Duration>) -> Duration {
-        let poll = self.shared.config.poll;
-        let jittered = poll - poll.mul_f64(0.2 * self.shared.fraction());
+        let jittered = self.shared.jittered(self.shared.config.poll);
         match next_due {
             Some(due) => jittered.min(due.max(Duration::from_millis(1))),
             None => jittered,
@@ -314,6 +316,7 @@ impl Street {
     fn begin_shutdown(&mut self) -> Duration {
         tracing::info!(running = self.running, "shutting down: no more claims");
         self.phase = Phase::Finishing;
+        self.ready.send_replace(false);
         self.hand_back_stock();
         self.shared
             .config
@@ -368,6 +371,7 @@ impl Street {
 impl Drop for Street {
     fn drop(&mut self) {
         self.shared.leases.stop_all(StopReason::LeaseLost);
+        self.ready.send_replace(false);
     }
 }
 

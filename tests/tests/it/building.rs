@@ -150,3 +150,35 @@ async fn a_message_with_thousands_of_faults_stays_readable() {
         text.len()
     );
 }
+
+#[tokio::test]
+async fn a_job_sent_to_a_queue_whose_worker_lacks_its_state_waits_for_another() {
+    let world = crate::world::World::new();
+    let sent = mails::enqueue(&world.queue)
+        .queue("default")
+        .await
+        .expect("enqueued");
+    let lacking = Worker::builder(&world.queue)
+        .job::<MailsJob>()
+        .job::<MailsTooElsewhereJob>()
+        .queues(["default"]);
+    let other = mails_too_elsewhere::enqueue(&world.queue)
+        .await
+        .expect("enqueued");
+    world.run(lacking, &[other.id]).await;
+    let waiting = world.job(sent.id).await;
+    assert_eq!(
+        (waiting.state, waiting.attempts),
+        (queue_runtime::JobState::Queued, 0)
+    );
+
+    let able = Worker::builder(&world.queue)
+        .job::<MailsJob>()
+        .queues(["default"])
+        .data(Mailer)
+        .data(Pool);
+    world.run(able, &[sent.id]).await;
+}
+
+#[job]
+async fn mails_too_elsewhere() {}

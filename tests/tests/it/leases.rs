@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use queue_runtime::job::{
-    Change, Claimed, DeadReason, JobEvent, JobType, OutcomeKind, QueueName, Settled, Settlement,
-    WorkerId,
+    Change, Claimed, DeadReason, JobEvent, JobResult, JobType, OutcomeKind, QueueName, Settled,
+    Settlement, WorkerId,
 };
 use queue_runtime::seam::Seam;
 use queue_runtime::store::{ClaimRequest, Suspects};
@@ -194,6 +194,40 @@ async fn a_cancel_stops_a_running_handler() {
         (job.state, job.last_outcome),
         (JobState::Cancelled, Some(OutcomeKind::Cancelled))
     );
+}
+
+#[job(retries = 3, backoff = "fixed(1s)")]
+async fn fails_when_told(go: Data<Semaphore>) -> Result<(), std::io::Error> {
+    go.0.acquire().await.expect("never closed").forget();
+    Err(std::io::Error::other("no luck"))
+}
+
+#[tokio::test]
+async fn a_retry_that_a_cancel_overruled_is_told_as_cancelled() {
+    let mut world = World::new();
+    let sent = fails_when_told::enqueue(&world.queue)
+        .await
+        .expect("enqueued");
+    let go = Data::new(Semaphore(tokio::sync::Semaphore::new(0)));
+    let worker = Worker::builder(&world.queue)
+        .job::<FailsWhenToldJob>()
+        .shared(go.clone());
+
+    let done = async || {
+        let job = world.job(sent.id).await;
+        if job.state == JobState::Processing && job.cancel_requested_at.is_none() {
+            world.queue.cancel(sent.id).await.expect("it runs");
+            go.0.add_permits(1);
+        }
+        job.state.is_final()
+    };
+    world.run_until(worker, done).await.expect("ends well");
+
+    let told = world.events().into_iter().find_map(|event| match event {
+        JobEvent::Settled { result, state, .. } => Some((result, state)),
+        _ => None,
+    });
+    assert_eq!(told, Some((JobResult::Cancelled, JobState::Cancelled)));
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use queue_runtime::error::StoreErrorKind;
 use queue_runtime::job::JobEvent;
+use queue_runtime::seam::Seam;
 use queue_runtime::{Data, JobState, Worker, WorkerError, job};
 use queue_testkit::Verb;
 
@@ -176,4 +177,87 @@ async fn a_fault_that_waiting_cannot_cure_ends_the_worker() {
         let error = ended.expect_err("it cannot go on");
         assert!(matches!(error, WorkerError::Store { .. }), "{error:?}");
     }
+}
+
+#[job(timeout = "none")]
+async fn never_ends(dropped: Data<Dropped>) {
+    let _told = Told(dropped);
+    std::future::pending::<()>().await;
+}
+
+struct Dropped(AtomicU32);
+
+/// Counts that a handler's future was dropped.
+struct Told(Data<Dropped>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_cut_from_its_store_stops_its_handlers_before_others_take_over() {
+    for verb in [Verb::Extend, Verb::Heartbeat] {
+        let world = World::new();
+        never_ends::enqueue(&world.queue).await.expect("enqueued");
+        let dropped = Data::new(Dropped(0.into()));
+        let worker = Worker::builder(&world.queue)
+            .job::<NeverEndsJob>()
+            .shared(dropped.clone());
+        world.faults.fail_next(Verb::Extend, 1);
+        world.faults.fail_next(verb, usize::MAX);
+        let begun = world.seam.elapsed();
+
+        let stopped = async || dropped.0.load(Ordering::Relaxed) > 0;
+        world.run_until(worker, stopped).await.expect("ends well");
+
+        let took = world.seam.elapsed() - begun;
+        assert!(
+            took <= std::time::Duration::from_secs(60 + 15),
+            "{verb}: after {took:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_worker_is_not_ready_any_more_once_it_has_ended() {
+    let world = World::new();
+    world
+        .faults
+        .fail_next_as(Verb::Expired, 1, StoreErrorKind::Corrupt);
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .data(AtomicU32::new(0));
+    let worker = worker.build().expect("it fits");
+    let ready = worker.ready();
+
+    worker
+        .run_until(std::future::pending())
+        .await
+        .expect_err("it cannot go on");
+
+    assert!(!*ready.borrow());
+}
+
+#[tokio::test]
+async fn results_that_wait_to_be_recorded_hold_back_new_claims() {
+    let world = World::new();
+    let jobs = (0..3_000).map(|_| CountsRunsJob {});
+    world.queue.enqueue_all(jobs).await.expect("enqueued");
+    let most = std::cell::Cell::new(0);
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .data(AtomicU32::new(0))
+        .concurrency(2_000);
+
+    let done = async || {
+        let counts = world.queue.counts().await.expect("the store answers");
+        most.set(most.get().max(counts.processing));
+        counts.queued + counts.processing == 0
+    };
+    world.run_until(worker, done).await.expect("ends well");
+
+    // Slots, a stock, and one batch on its way.
+    assert!(most.get() <= 2_000 + 500 + 500, "{} at once", most.get());
 }

@@ -84,6 +84,36 @@ async fn a_rollback_leaves_neither() {
 }
 
 #[tokio::test]
+async fn a_rolled_back_enqueue_is_not_told_as_an_event() {
+    let (_file, queue) = with_table().await;
+    let mut events = queue.events();
+    let mut tx = queue.begin().await.expect("a transaction");
+    ships::enqueue(&queue, 1)
+        .in_tx(&mut tx)
+        .await
+        .expect("staged");
+    tx.rollback().await.expect("rolled back");
+
+    assert!(events.try_recv().is_err());
+    queue.close().await;
+}
+
+#[tokio::test]
+async fn an_enqueue_repeated_under_its_id_is_one_job() {
+    let (_file, queue) = with_table().await;
+    let first = ships::enqueue(&queue, 1);
+    let id = first.job_id();
+    assert_eq!(first.await.expect("enqueued").id, id);
+
+    // As after an answer that was lost.
+    let again = ships::enqueue(&queue, 1).id(id).await.expect("answered");
+
+    assert_eq!((again.id, again.duplicate), (id, false));
+    assert_eq!(queue.counts().await.expect("it answers").total(), 1);
+    queue.close().await;
+}
+
+#[tokio::test]
 async fn a_transaction_of_another_database_is_refused_and_nothing_is_written() {
     let (_file, queue) = with_table().await;
     let (_other_file, other) = with_table().await;

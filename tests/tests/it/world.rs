@@ -25,7 +25,7 @@ pub(crate) struct World {
 const TURNS: usize = 200;
 
 /// A drive that moves the clock further than this has lost its way.
-const DRIVE_MAX: Duration = Duration::from_hours(100);
+const DRIVE_MAX: Duration = Duration::from_hours(3);
 
 impl World {
     pub(crate) fn new() -> Self {

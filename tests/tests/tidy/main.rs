@@ -15,6 +15,9 @@ mod markdown;
 mod documents;
 mod requirements;
 mod lifecycle;
+mod errors;
+mod defaults;
+mod promises;
 
 /// Fails with every complaint, so that one run shows all there is to do.
 #[track_caller]

@@ -60,6 +60,21 @@ fn complaints(tree: &Tree) -> Vec<String> {
     complaints
 }
 
+/// A requirement that the page forgets.
+fn missing(tree: &Tree) -> Vec<String> {
+    let page = tree.text(PAGE).unwrap_or_default();
+    let told: BTreeSet<&str> = rows(page, is_known)
+        .into_iter()
+        .map(|cells| cells[0])
+        .collect();
+    let ids = KINDS.iter().flat_map(|(prefix, digits, last)| {
+        (1..=*last).map(move |n| format!("{prefix}{n:0digits$}"))
+    });
+    ids.filter(|id| !told.contains(id.as_str()))
+        .map(|id| format!("{PAGE} has no row for {id}"))
+        .collect()
+}
+
 fn is_known(id: &str) -> bool {
     KINDS.iter().any(|(prefix, digits, last)| {
         id.strip_prefix(prefix).is_some_and(|number| {
@@ -92,6 +107,19 @@ fn functions(tree: &Tree) -> BTreeSet<&str> {
 #[test]
 fn every_fulfilled_requirement_names_a_test_or_a_page_that_exists() {
     assert_clean(&complaints(Tree::of_repository()));
+}
+
+#[test]
+fn every_requirement_has_a_row() {
+    assert_clean(&missing(Tree::of_repository()));
+}
+
+#[test]
+fn a_requirement_that_the_page_forgets_is_seen() {
+    let all = Tree::of_repository().text(PAGE).unwrap();
+    let page = all.replace("| R-017 |", "| R-17 |");
+    let found = missing(&Tree::sample(&[(PAGE, &page)]));
+    assert_eq!(found, ["docs/requirements.md has no row for R-017"]);
 }
 
 #[test]

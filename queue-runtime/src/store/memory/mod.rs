@@ -57,8 +57,7 @@ impl MemoryStore {
         self.shared.seam.now()
     }
 
-    /// Locks the state, which no panic can leave half changed: every verb computes before it
-    /// writes.
+    /// Locks the state; a panic inside a verb would be a bug of this store, and tests show it.
     fn state(&self, operation: &'static str) -> Result<MutexGuard<'_, State>, StoreError> {
         let state = self
             .shared
