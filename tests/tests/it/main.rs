@@ -18,4 +18,6 @@ mod cached;
 mod hooks;
 mod bad_input;
 mod sqlite;
+mod transactions;
+mod churn;
 mod processes;
