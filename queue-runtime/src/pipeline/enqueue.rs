@@ -44,6 +44,7 @@ impl<'q> EnqueueTarget<'q> for &'q JobContext {
 pub struct Enqueue<'q, J> {
     backend: &'q Backend,
     id: JobId,
+    id_is_given: bool,
     payload: J,
     options: Options,
     tx: Option<Tx<'q>>,
@@ -83,6 +84,7 @@ impl<'q, J: Job> Enqueue<'q, J> {
         Self {
             backend,
             id,
+            id_is_given: false,
             payload,
             options: Options::default(),
             tx: None,
@@ -90,9 +92,11 @@ impl<'q, J: Job> Enqueue<'q, J> {
     }
 
     /// Stores the job under this id. An enqueue whose outcome is unknown can be repeated under
-    /// the same id: if it was stored, the repeat changes nothing.
+    /// the same id: if it was stored, the repeat changes nothing. An id that belongs to another
+    /// job is refused (inside a transaction that cannot be seen: the other job stays as it is).
     pub fn id(mut self, id: JobId) -> Self {
         self.id = id;
+        self.id_is_given = true;
         self
     }
 
@@ -176,6 +180,9 @@ impl<'q, J: Job> Enqueue<'q, J> {
             Some(tx) => insert_in(self.backend, tx, std::slice::from_ref(&new)).await?,
         };
         let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
+        if self.id_is_given && !is_staged && answer == (Inserted::New { id: self.id }) {
+            return repeated(self.backend, &new).await;
+        }
         let told = (!is_staged).then_some(self.backend);
         conclude(told, &new, answer)
     }
@@ -261,6 +268,22 @@ impl<'q, J: Job> IntoFuture for EnqueueAll<'q, J> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())
     }
+}
+
+/// Answers an enqueue under a given id, which may have been stored by an earlier call: whatever
+/// stands under the id must be this job.
+async fn repeated(backend: &Backend, new: &NewJob) -> Result<Enqueued, EnqueueError> {
+    let id = new.id;
+    let Some(stored) = backend.store().job(id).await? else {
+        return conclude(Some(backend), new, Inserted::New { id });
+    };
+    if stored.job_type != new.job_type || stored.payload != new.payload {
+        return Err(EnqueueError::IdTaken { id });
+    }
+    Ok(Enqueued {
+        state: stored.state,
+        ..conclude(Some(backend), new, Inserted::New { id })?
+    })
 }
 
 /// Encodes and validates one job.

@@ -96,7 +96,7 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     /// Listens for jobs that may have become claimable. A hint, never needed for correctness.
     fn wakes(&self) -> WakeListener;
 
-    /// Closes connections after finishing what was accepted. Later calls fail as unavailable.
+    /// Closes connections after finishing what was accepted. Later calls fail as closed.
     async fn close(&self);
 }
 

@@ -214,7 +214,7 @@ pub async fn a_second_migration_changes_nothing(s: &Subject) {
     s.shows(&expected).await;
 }
 
-pub async fn a_closed_store_is_unavailable(s: &Subject) {
+pub async fn a_closed_store_says_so(s: &Subject) {
     let job = s.job();
     let run = s.running(&job).await;
     let store = s.store();
@@ -244,7 +244,7 @@ pub async fn a_closed_store_is_unavailable(s: &Subject) {
     ];
     for (verb, error) in errors {
         let error = error.unwrap_or_else(|| panic!("{verb} answers after the store was closed"));
-        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{verb}: {error}");
+        assert_eq!(error.kind(), StoreErrorKind::Closed, "{verb}: {error}");
     }
 }
 

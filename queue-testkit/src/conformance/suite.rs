@@ -350,7 +350,7 @@ macro_rules! conformance_family {
             every_change_moves_the_time_of_the_last_change
             the_time_is_the_stores_clock
             a_second_migration_changes_nothing
-            a_closed_store_is_unavailable
+            a_closed_store_says_so
             a_store_can_be_closed_twice
             final_jobs_are_listed_page_by_page_the_newest_end_first
             a_state_that_is_not_final_has_no_final_jobs

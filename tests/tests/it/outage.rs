@@ -340,3 +340,14 @@ async fn retention_keeps_up_with_more_than_one_batch() {
     let rounds = world.faults.calls(Verb::Prune);
     assert!((4..=8).contains(&rounds), "{rounds} batches of 500");
 }
+
+#[tokio::test]
+async fn a_worker_on_a_closed_queue_ends() {
+    let world = World::new();
+    world.queue.close().await;
+    let worker = Worker::builder(&world.queue)
+        .job::<CountsRunsJob>()
+        .data(AtomicU32::new(0));
+    let ended = worker.run_until(std::future::pending()).await;
+    assert!(matches!(ended, Err(WorkerError::Store { .. })), "{ended:?}");
+}

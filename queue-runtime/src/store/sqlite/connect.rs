@@ -216,6 +216,9 @@ pub(super) fn explained(operation: &'static str, path: &Path, error: SqlxError) 
         )
     } else if error::is_full(&error) {
         (Unavailable, "the disk is full. Free space on it")
+    } else if error::cannot_open(&error) && operation != "open" {
+        // It could be opened before: file handles have run out, or something passing like it.
+        (Unavailable, "the file cannot be opened at the moment")
     } else if error::cannot_open(&error) && !path.exists() {
         (
             InvalidInput,

@@ -115,7 +115,7 @@ pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreErr
 /// The answer of a store that was closed.
 pub(super) fn closed(operation: &'static str) -> StoreError {
     StoreError::new(
-        StoreErrorKind::Unavailable,
+        StoreErrorKind::Closed,
         operation,
         "the store is closed. Open it again",
     )
@@ -168,7 +168,7 @@ fn primary_code(error: &SqlxError) -> Option<i32> {
 }
 
 fn classify(error: &SqlxError) -> (StoreErrorKind, String) {
-    use StoreErrorKind::{Corrupt, InvalidInput, Schema, Unavailable};
+    use StoreErrorKind::{Closed, Corrupt, InvalidInput, Schema, Unavailable};
     let (kind, said) = match primary_code(error) {
         Some(code::BUSY | code::LOCKED) => (
             Unavailable,
@@ -210,7 +210,7 @@ fn classify(error: &SqlxError) -> (StoreErrorKind, String) {
         ),
         Some(_) => (Corrupt, "SQLite refused the statement"),
         None => match error {
-            SqlxError::PoolClosed => (Unavailable, "the store is closed. Open it again"),
+            SqlxError::PoolClosed => (Closed, "the store is closed. Open it again"),
             SqlxError::PoolTimedOut => (
                 Unavailable,
                 "no connection became free in time. Keep transactions short",
@@ -314,14 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_or_closed_connection_may_come_back() {
-        for error in [
-            SqlxError::PoolClosed,
-            SqlxError::PoolTimedOut,
-            SqlxError::WorkerCrashed,
-        ] {
+    fn a_lost_connection_may_come_back_and_a_closed_store_does_not() {
+        for error in [SqlxError::PoolTimedOut, SqlxError::WorkerCrashed] {
             assert!(store_error("job", error).is_transient());
         }
+        let closed = store_error("job", SqlxError::PoolClosed);
+        assert_eq!(closed.kind(), StoreErrorKind::Closed);
         let fault = Fault::Sql(SqlxError::WorkerCrashed);
         assert!(fault.breaks_connection() && fault.hits_everybody());
         let busy = Fault::Sql(SqlxError::Database(Box::new(Said(5, "locked"))));

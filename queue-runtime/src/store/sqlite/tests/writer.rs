@@ -165,7 +165,7 @@ async fn a_closed_store_has_finished_what_it_accepted_and_refuses_the_rest() {
     ];
     for error in refused {
         let error = error.expect("the store is closed");
-        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::Closed, "{error}");
     }
     world.store.close().await;
     let again = SqliteStore::open(world.options()).await.unwrap();
