@@ -68,3 +68,14 @@ pub use queue::Queue;
 pub use rules::classify::Class;
 pub use time::Timestamp;
 pub use worker::{DeadLetter, Hooks, Worker, WorkerBuilder, shutdown_signal};
+
+/// Links crates whose jobs a program runs but never names: `link_jobs!(my_jobs, billing_jobs);`
+///
+/// The compiler leaves out a dependency that no source line names, and its jobs with it. This
+/// writes `use my_jobs as _;` for each, and says why the line is there.
+#[macro_export]
+macro_rules! link_jobs {
+    ($($jobs:ident),+ $(,)?) => {
+        $(use $jobs as _;)+
+    };
+}

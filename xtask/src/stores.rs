@@ -23,6 +23,13 @@ pub(crate) fn that_ran(tests: &[String]) -> String {
     format!("stores: {}", counted.join(", "))
 }
 
+/// A store that no test reached, if there is one.
+pub(crate) fn untested(tests: &[String]) -> Option<&'static str> {
+    STORES
+        .into_iter()
+        .find(|store| !tests.iter().any(|test| names(test, store)))
+}
+
 fn names(test: &str, store: &str) -> bool {
     test.split("::").any(|segment| segment == store)
 }
@@ -30,6 +37,18 @@ fn names(test: &str, store: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_no_test_reached_is_named() {
+        let tests = |names: &[&str]| {
+            names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(untested(&tests(&["memory::a"])), Some("sqlite"));
+        assert_eq!(untested(&tests(&["memory::a", "it::sqlite::b"])), None);
+    }
 
     #[test]
     fn a_store_counts_only_where_a_test_that_ran_names_it() {

@@ -94,6 +94,11 @@ pub(crate) fn test(runner: Runner, arguments: &[&str]) -> Result<()> {
         println!("{} passed, {} failed", report.passed, report.failed);
     }
     match verdict {
+        // Somebody who names what to run may well leave a store out.
+        Ok(()) if arguments.is_empty() => match stores::untested(&report.tests) {
+            Some(store) => bail!("no test ran on the store {store}"),
+            None => Ok(()),
+        },
         Ok(()) => Ok(()),
         Err(reason) => bail!("{reason}"),
     }

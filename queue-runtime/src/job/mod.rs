@@ -14,8 +14,10 @@ mod settlement;
 mod spec;
 
 pub use event::JobEvent;
+pub(crate) use ids::shorten;
+#[cfg(feature = "sqlite")]
+pub(crate) use ids::shorten_to;
 pub use ids::{InvalidName, JobId, JobType, LeaseToken, QueueName, WorkerId};
-pub(crate) use ids::{shorten, shorten_to};
 pub use outcome::{JobResult, Outcome, OutcomeKind};
 pub use payload::{PayloadArg, PayloadReader, PayloadWriter};
 pub use record::{Attempt, Claimed, JobRecord, JobState, Lease};

@@ -132,7 +132,7 @@ impl Registry {
 
 /// What a program that registers nothing is told.
 pub const NO_JOBS: &str = "no jobs are registered in this program. A crate whose jobs are never \
-    named in source is not linked: add `use my_jobs as _;` (with your crate's name) to the \
+    named in source is not linked: add `use my_jobs as _;` or `queue_runtime::link_jobs!(my_jobs);` (with your crate's name) to the \
     program's main file, or list the jobs with `.job::<SendWelcomeJob>()`";
 
 /// Numbers that the attribute checks at compile time, for definitions written by hand.

@@ -6,7 +6,9 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::error::EnqueueError;
-use crate::job::{Fingerprint, OnDuplicate, shorten};
+use crate::job::{
+    Dedupe, DedupeUntil, Fingerprint, Idempotency, JobId, JobState, OnDuplicate, shorten,
+};
 
 /// The longest dedupe, idempotency or cache key, in bytes.
 pub const KEY_BYTES_MAX: usize = 1_024;
@@ -73,6 +75,105 @@ pub fn differing_fields(stored: &str, new: &str) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// A stored job that may answer for a newcomer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The job.
+    pub id: JobId,
+    /// Where it stands, or where it ended if retention has removed it.
+    pub state: JobState,
+    /// Whether its payload is another one than the newcomer's.
+    pub payload_differs: bool,
+}
+
+/// What a newcomer with keys meets in a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// The request that its idempotency key is still remembered for.
+    pub request: Option<(Holder, Fingerprint)>,
+    /// The job that holds its dedupe key for a window.
+    pub window: Option<Holder>,
+    /// The live job of its dedupe key, and the one waiting behind it.
+    pub slots: [Option<Holder>; 2],
+}
+
+/// What becomes of a newcomer with keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is stored, in this slot of its dedupe key.
+    Insert {
+        /// The slot.
+        slot: u8,
+    },
+    /// An existing job answers for it.
+    Merge {
+        /// The job.
+        holder: Holder,
+        /// Whether that job takes over the newcomer's payload.
+        rewrite: bool,
+        /// Whether the newcomer's idempotency key is bound to that job.
+        bind: bool,
+    },
+    /// Its idempotency key belongs to a request with another payload.
+    Conflict {
+        /// The job that the key belongs to.
+        existing: JobId,
+        /// The payload fields that differ, sorted.
+        fields: Vec<String>,
+    },
+}
+
+/// Decides what becomes of a newcomer from its keys and what they meet; idempotency comes first.
+pub fn decide(idempotency: Option<&Idempotency>, dedupe: Option<&Dedupe>, met: &Met) -> Decision {
+    if let (Some(asked), Some((holder, remembered))) = (idempotency, &met.request) {
+        if *remembered == asked.fingerprint {
+            let holder = Holder {
+                payload_differs: false,
+                ..*holder
+            };
+            return Decision::Merge {
+                holder,
+                rewrite: false,
+                bind: false,
+            };
+        }
+        let fields = differing_fields(remembered.as_str(), asked.fingerprint.as_str());
+        return Decision::Conflict {
+            existing: holder.id,
+            fields,
+        };
+    }
+    let Some(dedupe) = dedupe else {
+        return Decision::Insert { slot: 0 };
+    };
+    let merge = |holder: Holder, rewrite| {
+        let bind = idempotency.is_some();
+        Decision::Merge {
+            holder,
+            rewrite,
+            bind,
+        }
+    };
+    if let DedupeUntil::Window(_) = dedupe.until {
+        let replaces = dedupe.on_duplicate == OnDuplicate::Replace;
+        return match met.window {
+            Some(holder) => merge(holder, replaces && holder.state == JobState::Queued),
+            None => Decision::Insert { slot: 0 },
+        };
+    }
+    let live = met.slots[0].map(|holder| match holder.state {
+        JobState::Processing => SlotHolder::Processing,
+        _ => SlotHolder::Waiting,
+    });
+    match place(dedupe.on_duplicate, live, met.slots[1].is_some()) {
+        Placement::Insert { slot } => Decision::Insert { slot },
+        Placement::Answer { slot, rewrite } => match met.slots[usize::from(slot)] {
+            Some(holder) => merge(holder, rewrite),
+            None => Decision::Insert { slot },
+        },
+    }
 }
 
 /// What an enqueue does about the live jobs that hold its dedupe key.
@@ -240,5 +341,56 @@ mod tests {
         assert_eq!(place(Rerun, Some(Waiting), false), answer(0, false));
         assert_eq!(place(Rerun, Some(Processing), false), insert(1));
         assert_eq!(place(Rerun, Some(Processing), true), answer(1, false));
+    }
+
+    #[test]
+    fn a_remembered_request_answers_before_a_dedupe_key_does() {
+        let holder = |n| Holder {
+            id: crate::seam::uuid_v7(n, n),
+            state: JobState::Processing,
+            payload_differs: true,
+        };
+        let print = |text| Fingerprint::from_stored(format!(r#"{{"a":"{text}"}}"#));
+        let asked = |text| Idempotency {
+            key: "i".to_owned(),
+            fingerprint: print(text),
+            window: std::time::Duration::from_secs(1),
+        };
+        let dedupe = Dedupe {
+            key: "d".to_owned(),
+            until: DedupeUntil::Finished,
+            on_duplicate: OnDuplicate::Keep,
+        };
+        let met = Met {
+            request: Some((holder(1), print("x"))),
+            slots: [Some(holder(2)), None],
+            ..Met::default()
+        };
+
+        let same = Holder {
+            payload_differs: false,
+            ..holder(1)
+        };
+        let answer = Decision::Merge {
+            holder: same,
+            rewrite: false,
+            bind: false,
+        };
+        assert_eq!(decide(Some(&asked("x")), Some(&dedupe), &met), answer);
+        let (existing, fields) = (holder(1).id, vec!["a".to_owned()]);
+        let conflict = Decision::Conflict { existing, fields };
+        assert_eq!(decide(Some(&asked("y")), Some(&dedupe), &met), conflict);
+        let bound = Decision::Merge {
+            holder: holder(2),
+            rewrite: false,
+            bind: true,
+        };
+        let forgotten = Met {
+            request: None,
+            ..met
+        };
+        assert_eq!(decide(Some(&asked("x")), Some(&dedupe), &forgotten), bound);
+        let stored = Decision::Insert { slot: 0 };
+        assert_eq!(decide(Some(&asked("x")), None, &forgotten), stored);
     }
 }

@@ -33,7 +33,9 @@ pub trait Admin: Send + Sync {
     async fn cancel(&self, id: JobId) -> Result<Cancelling, StoreError>;
 
     /// Makes a dead letter or a cancelled job run again, due now, with its counters at zero and
-    /// its id kept; `as_new` also raises its generation, so remembered steps do not count.
+    /// its id kept; `as_new` also raises its generation, so remembered steps do not count. Its
+    /// idempotency key answers for it again, unless the key's window has passed and it was
+    /// pruned: then a new request under the key makes a new job.
     async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError>;
 
     /// Counts the jobs in each state, in one snapshot.

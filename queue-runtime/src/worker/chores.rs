@@ -88,6 +88,13 @@ async fn tell_unknown_types(shared: &Shared) {
         .await
         .unwrap_or_default();
     for (job_type, jobs) in unknown {
+        if shared.registry.find(&job_type).is_some() {
+            tracing::warn!(
+                job_type = %job_type, jobs,
+                "jobs wait that this worker has a handler for, but not the `Data` it takes"
+            );
+            continue;
+        }
         tracing::warn!(
             job_type = %job_type, jobs,
             "jobs wait that this worker has no handler for; if it should, name their crate in \

@@ -1,36 +1,30 @@
 //! The process's own shutdown signals: the first asks, the second cuts short.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Once};
 
 use tokio::sync::watch;
 
-/// How many signals have come after one that asked for a shutdown. Signals belong to the
-/// process, so this does too.
-static FURTHER_SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::Sender::new(0));
+/// How many signals the process has had since somebody first listened. Signals belong to the
+/// process, so this does too; what is "first" and "second" is each listener's to say.
+static SIGNALS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::new(0));
 
-/// Waits for SIGINT or SIGTERM (on Windows: Ctrl-C). From then on, another signal makes every
-/// worker of the process stop its attempts at once instead of waiting for them.
+/// Waits for SIGINT or SIGTERM (on Windows: Ctrl-C). After it, another signal makes every worker
+/// that shuts down stop its attempts at once instead of waiting for them.
 ///
-/// If the system refuses signal handlers, this logs that and waits for ever.
+/// The first call takes the signals over for the rest of the process: they do not end it by
+/// themselves any more. If the system refuses, this logs that and waits for ever.
 pub async fn shutdown_signal() {
-    match Signals::listen() {
-        Ok(mut signals) => {
-            signals.next().await;
-            count_further(signals);
-        }
-        Err(error) => {
-            tracing::error!(error = %error, "cannot listen for signals");
-            std::future::pending::<()>().await;
-        }
-    }
+    let mut next = NextSignal::from_now();
+    count_signals();
+    next.wait().await;
 }
 
-/// The signal that cuts a shutdown short, heard whenever it came since this was made.
-pub(super) struct SecondSignal(watch::Receiver<u32>);
+/// The next signal after a moment, heard whenever it comes.
+pub(super) struct NextSignal(watch::Receiver<u64>);
 
-impl SecondSignal {
-    pub(super) fn listen() -> Self {
-        Self(FURTHER_SIGNALS.subscribe())
+impl NextSignal {
+    pub(super) fn from_now() -> Self {
+        Self(SIGNALS.subscribe())
     }
 
     pub(super) async fn wait(&mut self) {
@@ -40,17 +34,42 @@ impl SecondSignal {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "waits for the process's own signals, which no seam can give"
-)]
-fn count_further(mut signals: Signals) {
-    drop(tokio::spawn(async move {
-        loop {
-            signals.next().await;
-            FURTHER_SIGNALS.send_modify(|count| *count += 1);
+/// Counts signals from now on, once in a process and on a thread of its own, so that no runtime
+/// that ends takes the counting along.
+fn count_signals() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        let (listens, is_listening) = std::sync::mpsc::channel();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "waits for the process's own signals, which no seam can give"
+        )]
+        let thread = std::thread::Builder::new()
+            .name("queue-signals".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                let counted = runtime.and_then(|runtime| {
+                    runtime.block_on(async {
+                        let mut signals = Signals::listen()?;
+                        let _ = listens.send(());
+                        loop {
+                            signals.next().await;
+                            SIGNALS.send_modify(|count| *count += 1);
+                        }
+                    })
+                });
+                if let Err::<(), std::io::Error>(error) = counted {
+                    tracing::error!(error = %error, "cannot listen for signals");
+                }
+            });
+        match thread {
+            // Nobody is told that signals are heard before they are.
+            Ok(_) => drop(is_listening.recv()),
+            Err(error) => tracing::error!(error = %error, "cannot listen for signals"),
         }
-    }));
+    });
 }
 
 /// The process's shutdown signals; none is lost between two calls of `next`.

@@ -87,7 +87,7 @@ impl Street {
         let seam = Arc::clone(self.shared.backend.seam());
         let mut wakes = self.shared.backend.store().wakes();
         let mut shutdown = std::pin::pin!(shutdown.fuse());
-        let mut second_signal = shutdown::SecondSignal::listen();
+        let mut second_signal = shutdown::NextSignal::from_now();
         let mut exchange: Option<BoxFuture<'static, Exchanged>> = None;
         // While the store fails, nothing is asked of it until this has passed.
         let mut pause: Option<BoxFuture<'static, ()>> = None;
@@ -122,6 +122,7 @@ impl Street {
                 () = wakes.wait(), if self.phase == Phase::Working => self.claims.woken(),
                 Some(error) = self.failure.recv() => return Err(error),
                 () = &mut shutdown, if self.phase == Phase::Working => {
+                    second_signal = shutdown::NextSignal::from_now();
                     deadline = Some(seam.sleep(self.begin_shutdown()));
                 }
                 () = second_signal.wait(), if self.phase == Phase::Finishing => {

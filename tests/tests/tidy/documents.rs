@@ -39,7 +39,9 @@ fn workspace_version(manifest: &str) -> Option<&str> {
 fn first_program_of_readme(tree: &Tree) -> Vec<String> {
     let readme = tree.text("README.md").unwrap_or_default();
     match (first_program(readme, "rust"), tree.text(QUICKSTART)) {
-        (None, None) => Vec::new(),
+        (None, None) => vec![format!(
+            "neither README.md nor {QUICKSTART} shows a program"
+        )],
         (Some(program), Some(example)) if program.trim_end() == example.trim_end() => Vec::new(),
         (Some(program), Some(example)) => {
             let same = program
@@ -141,7 +143,11 @@ fn a_readme_whose_program_went_its_own_way_is_seen() {
     };
     let readme = "# X\n```rust\nfn main() {\n}\n```\n";
     check(readme, Some("fn main() {\n}\n"), &[]);
-    check("# X\n", None, &[]);
+    check(
+        "# X\n",
+        None,
+        &["neither README.md nor examples/quickstart.rs shows a program"],
+    );
     check(
         "# X\n",
         Some("fn main() {}\n"),

@@ -1,10 +1,8 @@
-//! Inserting: versions first, then the idempotency key, then the dedupe key, then the job.
+//! Inserting: what the newcomer's keys meet is looked up, the rule decides, and that is written.
 
-use super::state::{DedupeWindow, IdempotencyKey, Job, ScopedKey, State};
-use crate::job::{
-    Dedupe, DedupeUntil, Idempotency, JobId, JobRecord, JobState, NewJob, OnDuplicate,
-};
-use crate::rules::dedupe::{Placement, SlotHolder, differing_fields, place};
+use super::state::{DedupeWindow, IdempotencyKey, Job, State};
+use crate::job::{Dedupe, DedupeUntil, Idempotency, JobId, JobRecord, JobState, NewJob};
+use crate::rules::dedupe::{Decision, Holder, Met, decide};
 use crate::store::Inserted;
 use crate::time::Timestamp;
 
@@ -13,44 +11,83 @@ impl State {
         if self.find(new.id).is_some() {
             return Inserted::New { id: new.id };
         }
-        if let Some(asked) = &new.idempotency
-            && let Some(answer) = self.answer_by_idempotency(new, asked, now)
-        {
-            if matches!(answer, Inserted::Duplicate { .. }) {
-                self.raise_version(new);
+        let met = self.met(new, now);
+        let (answer, bind) = match decide(new.idempotency.as_ref(), new.dedupe.as_ref(), &met) {
+            Decision::Conflict { existing, fields } => {
+                return Inserted::Conflict { existing, fields };
             }
-            return answer;
-        }
-        self.raise_version(new);
-        let answer = match &new.dedupe {
-            Some(Dedupe {
-                key,
-                until: DedupeUntil::Window(window),
-                on_duplicate,
-            }) => {
-                let key = (new.job_type.clone(), key.clone());
-                match self.answer_by_window(new, &key, *on_duplicate, now) {
-                    Some(answer) => answer,
-                    None => {
-                        let expires_at = now.saturating_add(*window);
-                        self.dedupe_windows.insert(
-                            key,
-                            DedupeWindow {
-                                job: new.id,
-                                expires_at,
-                            },
-                        );
-                        self.store(new, None, 0, now)
-                    }
+            Decision::Insert { slot } => (self.store(new, slot, now), true),
+            Decision::Merge {
+                holder,
+                rewrite,
+                bind,
+            } => {
+                if rewrite {
+                    self.rewrite(holder.id, new, now);
                 }
+                let Holder {
+                    id: existing,
+                    state,
+                    payload_differs,
+                } = holder;
+                (
+                    Inserted::Duplicate {
+                        existing,
+                        state,
+                        payload_differs,
+                    },
+                    bind,
+                )
             }
-            Some(dedupe) => self.place(new, dedupe, now),
-            None => self.store(new, None, 0, now),
         };
-        if let Some(asked) = &new.idempotency {
+        self.raise_version(new);
+        if let Some(asked) = new.idempotency.as_ref().filter(|_| bind) {
             self.bind_idempotency_key(new, asked, &answer, now);
         }
         answer
+    }
+
+    /// Looks up what the newcomer's keys meet; a request whose window has passed is forgotten.
+    fn met(&mut self, new: &NewJob, now: Timestamp) -> Met {
+        let mut met = Met::default();
+        if let Some(asked) = &new.idempotency {
+            let scoped = (new.job_type.clone(), asked.key.clone());
+            let passed = |key: &IdempotencyKey| key.expires_at.is_some_and(|end| end <= now);
+            if self.idempotency_keys.get(&scoped).is_some_and(passed) {
+                self.idempotency_keys.remove(&scoped);
+            }
+            met.request = self.idempotency_keys.get(&scoped).map(|key| {
+                (
+                    self.holder(key.job, key.last_state, new),
+                    key.fingerprint.clone(),
+                )
+            });
+        }
+        let Some(dedupe) = &new.dedupe else {
+            return met;
+        };
+        let scoped = (new.job_type.clone(), dedupe.key.clone());
+        if let DedupeUntil::Window(_) = dedupe.until {
+            let window = self.dedupe_windows.get(&scoped);
+            let window = window.filter(|window| window.expires_at > now);
+            // Removed by retention within its window: it had ended, and well as far as we know.
+            met.window = window.map(|window| self.holder(window.job, JobState::Done, new));
+            return met;
+        }
+        met.slots = [0, 1].map(|slot| {
+            self.slot(&scoped, slot)
+                .map(|id| self.holder(id, JobState::Done, new))
+        });
+        met
+    }
+
+    fn holder(&self, id: JobId, if_gone: JobState, new: &NewJob) -> Holder {
+        let record = self.find(id).map(|job| &job.record);
+        Holder {
+            id,
+            state: record.map_or(if_gone, |record| record.state),
+            payload_differs: record.is_some_and(|record| record.payload != new.payload),
+        }
     }
 
     fn raise_version(&mut self, new: &NewJob) {
@@ -63,113 +100,38 @@ impl State {
         }
     }
 
-    /// The remembered request answers while its job is unfinished or its window lasts.
-    fn answer_by_idempotency(
-        &mut self,
-        new: &NewJob,
-        asked: &Idempotency,
-        now: Timestamp,
-    ) -> Option<Inserted> {
-        let scoped = (new.job_type.clone(), asked.key.clone());
-        let key = self.idempotency_keys.get(&scoped)?;
-        if key.expires_at.is_some_and(|end| end <= now) {
-            self.idempotency_keys.remove(&scoped);
-            return None;
-        }
-        if key.fingerprint != asked.fingerprint {
-            let fields = differing_fields(key.fingerprint.as_str(), asked.fingerprint.as_str());
-            return Some(Inserted::Conflict {
-                existing: key.job,
-                fields,
-            });
-        }
-        let state = self
-            .find(key.job)
-            .map_or(key.last_state, |job| job.record.state);
-        Some(Inserted::Duplicate {
-            existing: key.job,
-            state,
-            payload_differs: false,
-        })
-    }
-
-    fn answer_by_window(
-        &mut self,
-        new: &NewJob,
-        key: &ScopedKey,
-        mode: OnDuplicate,
-        now: Timestamp,
-    ) -> Option<Inserted> {
-        let window = self
-            .dedupe_windows
-            .get(key)
-            .filter(|window| window.expires_at > now)?;
-        let id = window.job;
-        let waits = self
-            .live
-            .get(&id)
-            .is_some_and(|job| job.record.state == JobState::Queued);
-        Some(self.answer(id, new, mode == OnDuplicate::Replace && waits, now))
-    }
-
-    fn place(&mut self, new: &NewJob, dedupe: &Dedupe, now: Timestamp) -> Inserted {
-        let key = (new.job_type.clone(), dedupe.key.clone());
-        let slots = [self.slot(&key, 0), self.slot(&key, 1)];
-        let holder = slots[0]
-            .and_then(|id| self.live.get(&id))
-            .map(|job| match job.record.state {
-                JobState::Processing => SlotHolder::Processing,
-                _ => SlotHolder::Waiting,
-            });
-        match place(dedupe.on_duplicate, holder, slots[1].is_some()) {
-            Placement::Insert { slot } => self.store(new, Some(dedupe), slot, now),
-            Placement::Answer { slot, rewrite } => {
-                let id = slots[usize::from(slot)].expect("the rule answers only with a taken slot");
-                self.answer(id, new, rewrite, now)
-            }
-        }
-    }
-
-    /// Answers with an existing job, which takes over the newcomer's payload if `rewrite`.
-    fn answer(&mut self, id: JobId, new: &NewJob, rewrite: bool, now: Timestamp) -> Inserted {
-        let Some(job) = self
-            .live
-            .get_mut(&id)
-            .or_else(|| self.finished.get_mut(&id))
-        else {
-            // Removed by retention within its window: it had ended, and well as far as we know.
-            let state = JobState::Done;
-            return Inserted::Duplicate {
-                existing: id,
-                state,
-                payload_differs: false,
-            };
+    /// Gives a waiting job the newcomer's payload.
+    fn rewrite(&mut self, id: JobId, new: &NewJob, now: Timestamp) {
+        let Some(record) = self.live.get_mut(&id).map(|job| &mut job.record) else {
+            return;
         };
-        let record = &mut job.record;
-        let payload_differs = record.payload != new.payload;
-        if rewrite {
-            record.payload.clone_from(&new.payload);
-            record.payload_schema = new.payload_schema;
-            record.priority = new.priority;
-            record.cache.clone_from(&new.cache);
-            record.trace_context.clone_from(&new.trace_context);
-            record.updated_at = now;
-        }
-        Inserted::Duplicate {
-            existing: id,
-            state: record.state,
-            payload_differs,
-        }
+        record.payload.clone_from(&new.payload);
+        record.payload_schema = new.payload_schema;
+        record.priority = new.priority;
+        record.cache.clone_from(&new.cache);
+        record.trace_context.clone_from(&new.trace_context);
+        record.updated_at = now;
     }
 
-    fn store(
-        &mut self,
-        new: &NewJob,
-        dedupe: Option<&Dedupe>,
-        slot: u8,
-        now: Timestamp,
-    ) -> Inserted {
+    /// Stores the job. A key that is held for a window is held by the window and not by the job.
+    fn store(&mut self, new: &NewJob, slot: u8, now: Timestamp) -> Inserted {
         let run_at = new.due.run_at(now);
+        let mut dedupe = new.dedupe.as_ref();
+        if let Some(Dedupe {
+            key,
+            until: DedupeUntil::Window(window),
+            ..
+        }) = dedupe
+        {
+            let expires_at = now.saturating_add(*window);
+            let window = DedupeWindow {
+                job: new.id,
+                expires_at,
+            };
+            self.dedupe_windows
+                .insert((new.job_type.clone(), key.clone()), window);
+            dedupe = None;
+        }
         let record = JobRecord {
             id: new.id,
             job_type: new.job_type.clone(),

@@ -1,7 +1,7 @@
 //! Stores new jobs: many plain ones in one statement, and jobs with keys in rounds.
 //!
 //! A round is a run of jobs of which no two share an id or a key, so what one of them meets does
-//! not depend on the others: one probe looks up what all of them meet, [`decide`] answers each,
+//! not depend on the others: one probe looks up what all of them meet, the rule decides each,
 //! and each kind of write is one statement. The second of two equal keys begins a new round and
 //! sees the first. Jobs without keys need no probe.
 
@@ -9,12 +9,13 @@ use std::collections::HashSet;
 
 use sqlx::sqlite::SqliteConnection;
 
-use super::decide::{Decision, Met, decide, met};
 use super::encode::{Keys, Prepared};
 use super::error::Fault;
+use super::probe::{Probed, probed};
 use super::rows::{Batch, json, span_ms};
 use super::statements::{Sql, Statements};
 use crate::job::{CacheKey, Dedupe, DedupeUntil, JobId, JobState};
+use crate::rules::dedupe::{Decision, decide};
 use crate::store::Inserted;
 use crate::time::Timestamp;
 
@@ -146,21 +147,25 @@ impl Writes {
 
 impl Round<'_> {
     async fn run(&mut self, jobs: &[&Prepared], answers: &mut Vec<Inserted>) -> Result<(), Fault> {
-        let mut met = self.probe(jobs).await?.into_iter();
+        let mut probed = self.probe(jobs).await?.into_iter();
         let mut writes = Writes::default();
         let mut unseen = false;
         for job in jobs {
             let decision = match &job.keys {
                 Some(keys) => {
-                    let met = met.next().ok_or_else(|| {
+                    let probed = probed.next().ok_or_else(|| {
                         Fault::Row("the probe of an insert left a job out".to_owned())
                     })?;
-                    decide(keys, &met)
+                    if probed.stored {
+                        answers.push(Inserted::New { id: job.id });
+                        continue;
+                    }
+                    decide(keys.idempotency.as_ref(), keys.dedupe.as_ref(), &probed.met)
                 }
                 None => Decision::Insert { slot: 0 },
             };
             if let Some(cache) = &job.cache
-                && !matches!(decision, Decision::Conflict { .. } | Decision::Known)
+                && !matches!(decision, Decision::Conflict { .. })
             {
                 // The probe has looked for jobs with keys only.
                 let id = job.keys.is_none().then(|| job.id.to_string());
@@ -168,7 +173,6 @@ impl Round<'_> {
                 self.versions.push(&(&cache.key, cache.version, id));
             }
             answers.push(match decision {
-                Decision::Known => Inserted::New { id: job.id },
                 Decision::Insert { slot } => {
                     writes.job(job, slot);
                     if let Some(keys) = &job.keys {
@@ -207,7 +211,7 @@ impl Round<'_> {
     }
 
     /// Looks up what the jobs with keys meet, in their order.
-    async fn probe(&mut self, jobs: &[&Prepared]) -> Result<Vec<Met>, Fault> {
+    async fn probe(&mut self, jobs: &[&Prepared]) -> Result<Vec<Probed>, Fault> {
         let asked: Vec<_> = jobs
             .iter()
             .filter_map(|job| {
@@ -235,7 +239,7 @@ impl Round<'_> {
             .fetch_all(&mut *self.conn)
             .await?
             .iter()
-            .map(met)
+            .map(probed)
             .collect()
     }
 

@@ -15,7 +15,7 @@ mod aside;
 mod batch;
 mod claim;
 mod connect;
-mod decide;
+mod probe;
 mod encode;
 mod error;
 mod file;
