@@ -12,6 +12,26 @@ static FURTHER_SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::S
 /// worker of the process stop its attempts at once instead of waiting for them.
 ///
 /// If the system refuses signal handlers, this logs that and waits for ever.
+///
+/// [`Worker::run`](super::Worker::run) waits for this by itself. It is there for programs that also
+/// end for reasons of their own:
+///
+/// ```no_run
+/// use queue_runtime::{Queue, Worker, WorkerError, shutdown_signal};
+///
+/// async fn work(
+///     queue: &Queue,
+///     leader_lost: impl Future<Output = ()>,
+/// ) -> Result<(), WorkerError> {
+///     let stop = async {
+///         tokio::select! {
+///             () = shutdown_signal() => {}
+///             () = leader_lost => {}
+///         }
+///     };
+///     Worker::builder(queue).run_until(stop).await
+/// }
+/// ```
 pub async fn shutdown_signal() {
     match Signals::listen() {
         Ok(mut signals) => {
