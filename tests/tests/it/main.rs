@@ -10,12 +10,17 @@
 mod world;
 mod outcomes;
 mod leases;
+mod renewals;
 mod shutdown;
 mod building;
 mod outage;
 mod keys;
 mod cached;
 mod hooks;
+mod logs;
 mod bad_input;
 mod sqlite;
+mod stores;
 mod processes;
+mod signals;
+mod environment;
