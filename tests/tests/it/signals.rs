@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use queue_runtime::job::OutcomeKind;
 use queue_runtime::{Data, JobState, Queue, Worker, job};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::watch;
 
@@ -25,6 +25,16 @@ fn tell(word: &str) {
     out.flush().expect("the parent listens");
 }
 
+/// Waits for a word from the parent process.
+async fn hears(word: &'static str) {
+    let heard = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).expect("a pipe");
+        assert_eq!(line.trim(), word);
+    });
+    heard.await.expect("the parent says it");
+}
+
 #[job(timeout = "none", retries = 0)]
 async fn works_until_asked_to_stop(finishes: bool, ready: Data<Ready>) {
     tell("started");
@@ -32,8 +42,9 @@ async fn works_until_asked_to_stop(finishes: bool, ready: Data<Ready>) {
     let stopping = ready.wait_for(|ready| !ready).await.is_ok();
     assert!(stopping, "the worker tells before it ends");
     tell("stopping");
-    if !finishes {
-        std::future::pending::<()>().await;
+    match finishes {
+        true => hears("finish").await,
+        false => std::future::pending().await,
     }
 }
 
@@ -62,7 +73,7 @@ struct Program {
 impl Program {
     fn start(url: &str) -> Self {
         let mut command = child("signals", url);
-        command.stdout(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = Command::from(command)
             .kill_on_drop(true)
             .spawn()
@@ -80,6 +91,12 @@ impl Program {
             }
         }
         panic!("it ended before it told {word:?}");
+    }
+
+    async fn is_told(&mut self, word: &str) {
+        let stdin = self.child.stdin.as_mut().expect("it is piped");
+        let line = format!("{word}\n");
+        stdin.write_all(line.as_bytes()).await.expect("it listens");
     }
 
     async fn is_sent(&self, signal: &str) {
@@ -112,6 +129,7 @@ async fn a_program_that_is_told_to_end_finishes_its_job_and_exits_with_zero() {
 
     program.is_sent("-TERM").await;
     program.tells("stopping").await;
+    program.is_told("finish").await;
     assert_eq!(program.ends().await.code(), Some(0));
 
     let job = queue.job(sent.id).await.expect("it answers");
