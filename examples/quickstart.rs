@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use queue_runtime::job::JobEvent;
 use queue_runtime::{Data, JobError, JobState, Queue, Worker, job};
 
 /// Stands for a mail service whose first connection breaks.
@@ -53,18 +52,15 @@ async fn main() -> anyhow::Result<()> {
     let order = charge_card::enqueue(&queue, 77).await?;
     assert!(again.duplicate && again.id == ada.id);
 
-    // The worker finds its jobs by itself and is given what they share.
+    // The worker finds its jobs by itself and is given what they share. A service would `run()`.
+    let worker = Worker::builder(&queue).data(Mailer::default());
+    worker.run_until_empty().await?;
+
     let jobs = [
         ("welcome 1", ada.id),
         ("welcome 2", bob.id),
         ("charge 77", order.id),
     ];
-    let all_final = until_final(&queue, jobs.len());
-    Worker::builder(&queue)
-        .data(Mailer::default())
-        .run_until(all_final)
-        .await?;
-
     println!(
         "\n{:<10} {:<12} {:>8}  last error",
         "job", "state", "attempts"
@@ -82,20 +78,6 @@ async fn main() -> anyhow::Result<()> {
         again.id
     );
     summary(&queue, again.id == ada.id).await
-}
-
-/// Waits until so many jobs have become final.
-fn until_final(queue: &Queue, mut jobs: usize) -> impl Future<Output = ()> + use<> {
-    let mut events = queue.events();
-    async move {
-        while jobs > 0 {
-            match events.recv().await {
-                Ok(JobEvent::Settled { state, .. }) if state.is_final() => jobs -= 1,
-                Ok(_) => {}
-                Err(_) => return,
-            }
-        }
-    }
 }
 
 /// The last line is for programs.

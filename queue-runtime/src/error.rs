@@ -18,6 +18,8 @@ pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 pub enum StoreErrorKind {
     /// The store cannot be reached or is busy; trying again later can help.
     Unavailable,
+    /// This handle was closed; only opening the store again helps.
+    Closed,
     /// The caller asked for something that breaks a rule; trying again cannot help.
     InvalidInput,
     /// What is stored breaks a rule; somebody has to look.
@@ -152,6 +154,12 @@ pub enum EnqueueError {
         value: String,
         /// The bounds.
         rule: String,
+    },
+    /// The id that the caller gave belongs to another job; nothing was stored.
+    #[error("id {id} belongs to another job. Repeat an enqueue with the payload it had")]
+    IdTaken {
+        /// The id.
+        id: JobId,
     },
     /// The transaction belongs to another database than the queue.
     #[error(

@@ -2,7 +2,7 @@
 //! limits, duplicates and caches handled, on SQLite with no server.
 //!
 //! ```standalone_crate
-//! use queue_runtime::{JobError, JobEvent, JobState, Queue, Worker, job};
+//! use queue_runtime::{JobError, JobState, Queue, Worker, job};
 //!
 //! #[job(retries = 5, timeout = "60s", dedupe = "user_id")]
 //! async fn send_welcome(user_id: i64, email: &str) -> Result<(), JobError> {
@@ -16,12 +16,8 @@
 //!     let queue = Queue::open("memory:").await?;
 //!     let sent = send_welcome::enqueue(&queue, 42, "ada@example.org").await?;
 //!
-//!     // A real worker calls `.run()`, which ends at Ctrl-C; this one ends with its first job.
-//!     let mut events = queue.events();
-//!     let first_end = async {
-//!         while !matches!(events.recv().await, Ok(JobEvent::Settled { .. }) | Err(_)) {}
-//!     };
-//!     Worker::builder(&queue).run_until(first_end).await?;
+//!     // A lasting worker calls `run()`, which ends at SIGINT or SIGTERM.
+//!     Worker::builder(&queue).run_until_empty().await?;
 //!
 //!     let job = queue.job(sent.id).await?.expect("it was just run");
 //!     assert_eq!(job.state, JobState::Done);

@@ -307,7 +307,7 @@ impl Queue {
         self.backend.store()
     }
 
-    /// Finishes what was accepted and closes the connections; later calls fail as unavailable.
+    /// Finishes what was accepted and closes the connections; later calls fail as closed.
     pub async fn close(&self) {
         self.store().close().await;
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 pub use builder::WorkerBuilder;
 pub use hooks::{DeadLetter, Hooks};
@@ -30,7 +30,7 @@ use self::builder::Config;
 use self::hooks::HookList;
 use self::street::Street;
 use crate::backend::Backend;
-use crate::error::WorkerError;
+use crate::error::{StoreError, WorkerError};
 use crate::handler::DataMap;
 use crate::job::{Claimed, JobEvent, QueueName, WorkerId};
 use crate::pipeline::declare::Registry;
@@ -54,12 +54,14 @@ use crate::time::Timestamp;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let queue = Queue::open("memory:").await?;
+/// send_welcome::enqueue(&queue, 42).await?;
 /// let worker = Worker::builder(&queue)
 ///     .concurrency(20)
 ///     .grace(Duration::from_secs(25))
 ///     .build()?;
-/// // A program calls `worker.run()`, which ends at SIGINT or SIGTERM.
-/// worker.run_until(std::future::ready(())).await?;
+/// // A lasting worker calls `run()`, which ends at SIGINT or SIGTERM.
+/// worker.run_until_empty().await?;
+/// assert_eq!(queue.counts().await?.done, 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -83,6 +85,25 @@ struct Shared {
 }
 
 impl Shared {
+    /// Says whether no job of a type that this worker runs waits or runs.
+    async fn is_empty(&self) -> Result<bool, StoreError> {
+        let store = self.backend.store();
+        let known: Vec<_> = self
+            .registry
+            .claimable(&self.data)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        let counts = store.counts().await?;
+        let unknown: u64 = store
+            .unknown_types(&known)
+            .await?
+            .iter()
+            .map(|(_, jobs)| jobs)
+            .sum();
+        Ok(counts.processing == 0 && counts.queued <= unknown)
+    }
+
     fn report(&self, event: JobEvent) {
         self.hooks.on_event(&event);
         self.backend.events().report(event);
@@ -140,6 +161,28 @@ impl Worker {
         self.run_until(shutdown_signal()).await
     }
 
+    /// Runs jobs until none of the types that it knows waits (whether due or not) or runs, then
+    /// stops; for scripts, examples and tests. Other producers and workers may add jobs at any
+    /// time, so this promises an empty moment and no more.
+    ///
+    /// # Errors
+    /// As [`run_until`](Self::run_until).
+    pub async fn run_until_empty(self) -> Result<(), WorkerError> {
+        let shared = Arc::clone(&self.shared);
+        let mut events = shared.backend.events().listen();
+        let empty = async move {
+            while !shared.is_empty().await.unwrap_or(false) {
+                let look = shared.backend.seam().sleep(shared.config.poll);
+                tokio::select! {
+                    // Whatever ends here may be the last; a missed event is made up for by a look.
+                    () = ended(&mut events) => {}
+                    () = look => {}
+                }
+            }
+        };
+        self.run_until(empty).await
+    }
+
     /// Runs jobs until `shutdown` is ready, then stops within the grace budget: claims nothing
     /// more, lets running attempts finish, stops and hands back what is left (which costs no
     /// attempt), records every result.
@@ -187,5 +230,17 @@ impl Shared {
     /// A random share between nothing and one.
     fn fraction(&self) -> f64 {
         (self.backend.seam().random() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Waits for the end of an attempt, or until events were missed.
+async fn ended(events: &mut broadcast::Receiver<JobEvent>) {
+    loop {
+        match events.recv().await {
+            Ok(JobEvent::Settled { .. } | JobEvent::Rescued { .. }) => return,
+            Ok(_) => {}
+            Err(broadcast::error::RecvError::Lagged(_)) => return,
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+        }
     }
 }

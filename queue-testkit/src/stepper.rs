@@ -153,8 +153,20 @@ impl TestQueue {
         let mut runs = self.queue.events();
         let worker = configure(Worker::builder(&self.queue)).build()?;
         let id = worker.id().clone();
-        worker.run_until(self.nothing_to_do(id)).await?;
         let mut ended = Vec::new();
+        {
+            // Read while the worker runs: afterwards a long drain would have outrun its events.
+            let told = async {
+                while let Ok(event) = runs.recv().await {
+                    ended.extend(Run::of(event));
+                }
+            };
+            tokio::select! {
+                biased;
+                () = told => unreachable!("the queue outlives its worker, and nobody falls behind"),
+                done = worker.run_until(self.nothing_to_do(id)) => done?,
+            }
+        }
         while let Ok(event) = runs.try_recv() {
             ended.extend(Run::of(event));
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use queue_runtime::job::JobResult;
 use queue_runtime::store::ClaimRequest;
 use queue_runtime::{Data, JobContext, JobError, JobState, job};
+use queue_testkit::TestQueue;
 use queue_testkit::conformance::jobs::worker;
-use queue_testkit::stepper::TestQueue;
 use queue_testkit::{Verb, assert_enqueued, assert_not_enqueued};
 
 /// What the handlers did, in order.
@@ -228,4 +228,18 @@ async fn a_worker_that_cannot_be_built_says_why() {
         .expect_err("the ledger is missing");
 
     assert!(error.to_string().contains("ledger"), "{error}");
+}
+
+#[tokio::test]
+async fn a_long_drain_tells_every_run() {
+    let (test, ledger) = (TestQueue::new(), Data::new(Ledger::default()));
+    let jobs = (0..6_000).map(|number| NoteJob { number });
+    test.queue().enqueue_all(jobs).await.expect("enqueued");
+
+    let runs = test
+        .drain(|worker| worker.shared(ledger.clone()))
+        .await
+        .expect("it runs");
+
+    assert_eq!((runs.len(), numbers(&ledger).len()), (6_000, 6_000));
 }

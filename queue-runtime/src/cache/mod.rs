@@ -145,6 +145,21 @@ impl Cache {
         })
     }
 
+    /// Notes that a newer version of the data exists, so that an older value is stale at once.
+    pub(crate) fn announce(&self, newest: &CacheKey) {
+        self.change(&newest.key, |entry| {
+            let entry = entry?;
+            let floor = newest.version.max(entry.state.floor);
+            Some(Entry {
+                state: EntryState {
+                    floor,
+                    ..entry.state
+                },
+                ..entry
+            })
+        });
+    }
+
     /// Takes a ticket: lease first, then the registry. Swapping the two would miss a version
     /// that is announced in between.
     pub(crate) async fn prepare(

@@ -224,6 +224,8 @@ impl AttemptStop {
 pub(crate) enum StopReason {
     /// Somebody else may hold the job now: nothing more may be said about it.
     LeaseLost,
+    /// The lease was not renewed in time, and nobody refused it: it may be given back.
+    RanOut,
     /// Somebody asked for the job to be called off.
     CancelRequested,
     /// The worker shuts down and its grace is used up.

@@ -4,7 +4,7 @@
 //! one that lost its lease (`lease lost`), one whose result came too late (`result refused`), and
 //! one that was taken from its worker (`lease ran out`). Payloads are never logged.
 
-use crate::job::{JobEvent, JobResult};
+use crate::job::{JobEvent, JobResult, JobState};
 
 macro_rules! settled_line {
     ($level:ident, $event:expr) => {{
@@ -44,10 +44,21 @@ pub(super) fn event(event: &JobEvent) {
             token,
             worker,
             state,
-        } => tracing::warn!(
-            job_id = %id, job_type = %job_type, lock_token = %token, worker_id = %worker,
-            state = %state, "lease ran out: job taken from its worker"
-        ),
+        } => {
+            macro_rules! line {
+                ($level:ident) => {
+                    tracing::$level!(
+                        job_id = %id, job_type = %job_type, lock_token = %token,
+                        worker_id = %worker, state = %state,
+                        "lease ran out: job taken from its worker"
+                    )
+                };
+            }
+            match state {
+                JobState::DeadLetter => line!(error),
+                _ => line!(warn),
+            }
+        }
         JobEvent::Blocked { running, blocked } => tracing::warn!(
             jobs = ?running, blocked_ms = millis(*blocked),
             "a handler blocks its thread: use spawn_blocking for work that does not await"
@@ -93,7 +104,7 @@ struct Line<'a> {
 fn settled(event: &JobEvent, result: JobResult) {
     let enabled = match result {
         JobResult::DeadLetter => tracing::enabled!(tracing::Level::ERROR),
-        JobResult::Retry | JobResult::Lost => tracing::enabled!(tracing::Level::WARN),
+        JobResult::Retry => tracing::enabled!(tracing::Level::WARN),
         _ => tracing::enabled!(tracing::Level::INFO),
     };
     let (true, Some(line)) = (enabled, Line::of(event)) else {
@@ -101,7 +112,7 @@ fn settled(event: &JobEvent, result: JobResult) {
     };
     match result {
         JobResult::DeadLetter => settled_line!(error, line),
-        JobResult::Retry | JobResult::Lost => settled_line!(warn, line),
+        JobResult::Retry => settled_line!(warn, line),
         _ => settled_line!(info, line),
     }
 }

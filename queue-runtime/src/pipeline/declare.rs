@@ -104,7 +104,8 @@ impl Registry {
                 let type_name = (need.type_name)();
                 format!(
                     "job `{}` ({}) needs `{type_name}` for argument `{}`; add `.data(..)` with a \
-                     `{type_name}` to the worker's builder",
+                     `{type_name}` to the worker's builder, or `.shared(..)` with a `Data` or `Arc` of \
+                     one",
                     def.name, def.source, need.argument
                 )
             })

@@ -64,7 +64,9 @@ pub(crate) async fn run(def: &JobDef, cx: &RunCx, stop: &AttemptStop, seam: &dyn
 fn stopped(reason: StopReason) -> Ran {
     match reason {
         StopReason::CancelRequested => Ran::Ended(Outcome::Cancelled { reason: None }),
-        StopReason::Shutdown => Ran::Ended(Outcome::HandedBack),
+        // The store decides by the token whether somebody else has the job by now. An outage
+        // that outlasts a lease must cost a healthy job nothing.
+        StopReason::Shutdown | StopReason::RanOut => Ran::Ended(Outcome::HandedBack),
         StopReason::LeaseLost | StopReason::Ended => Ran::Abandoned,
     }
 }

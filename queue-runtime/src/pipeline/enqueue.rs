@@ -14,7 +14,6 @@ use crate::job::{
     CacheKey, Dedupe, Due, Idempotency, JobEvent, JobId, JobState, JobType, NewJob, PayloadWriter,
     QueueName,
 };
-use crate::observe::Events;
 use crate::rules::{dedupe, limits, payload};
 use crate::store::{Inserted, Tx};
 use crate::time::Timestamp;
@@ -72,6 +71,7 @@ impl<'q> EnqueueTarget<'q> for &'q JobContext {
 pub struct Enqueue<'q, J> {
     backend: &'q Backend,
     id: JobId,
+    id_is_given: bool,
     payload: J,
     options: Options,
     tx: Option<Tx<'q>>,
@@ -111,6 +111,7 @@ impl<'q, J: Job> Enqueue<'q, J> {
         Self {
             backend,
             id,
+            id_is_given: false,
             payload,
             options: Options::default(),
             tx: None,
@@ -118,9 +119,11 @@ impl<'q, J: Job> Enqueue<'q, J> {
     }
 
     /// Stores the job under this id. An enqueue whose outcome is unknown can be repeated under
-    /// the same id: if it was stored, the repeat changes nothing.
+    /// the same id: if it was stored, the repeat changes nothing. An id that belongs to another
+    /// job is refused (inside a transaction that cannot be seen: the other job stays as it is).
     pub fn id(mut self, id: JobId) -> Self {
         self.id = id;
+        self.id_is_given = true;
         self
     }
 
@@ -233,8 +236,11 @@ impl<'q, J: Job> Enqueue<'q, J> {
             Some(tx) => insert_in(self.backend, tx, std::slice::from_ref(&new)).await?,
         };
         let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
-        let events = (!is_staged).then(|| self.backend.events());
-        conclude(events, &new, answer)
+        if self.id_is_given && !is_staged && answer == (Inserted::New { id: self.id }) {
+            return repeated(self.backend, &new).await;
+        }
+        let told = (!is_staged).then_some(self.backend);
+        conclude(told, &new, answer)
     }
 }
 
@@ -302,11 +308,11 @@ impl<'q, J: Job> EnqueueAll<'q, J> {
         if inserted.len() != jobs.len() {
             return Err(no_answer().into());
         }
-        let events = (!is_staged).then(|| self.backend.events());
+        let told = (!is_staged).then_some(self.backend);
         Ok(jobs
             .iter()
             .zip(inserted)
-            .map(|(new, answer)| conclude(events, new, answer))
+            .map(|(new, answer)| conclude(told, new, answer))
             .collect())
     }
 }
@@ -318,6 +324,22 @@ impl<'q, J: Job> IntoFuture for EnqueueAll<'q, J> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())
     }
+}
+
+/// Answers an enqueue under a given id, which may have been stored by an earlier call: whatever
+/// stands under the id must be this job.
+async fn repeated(backend: &Backend, new: &NewJob) -> Result<Enqueued, EnqueueError> {
+    let id = new.id;
+    let Some(stored) = backend.store().job(id).await? else {
+        return conclude(Some(backend), new, Inserted::New { id });
+    };
+    if stored.job_type != new.job_type || stored.payload != new.payload {
+        return Err(EnqueueError::IdTaken { id });
+    }
+    Ok(Enqueued {
+        state: stored.state,
+        ..conclude(Some(backend), new, Inserted::New { id })?
+    })
 }
 
 /// Encodes and validates one job.
@@ -432,17 +454,20 @@ fn refreshed<J: Job>(payload: &J) -> Result<Option<CacheKey>, EnqueueError> {
     }
 }
 
-/// Turns the store's answer into the caller's, and reports it unless it stands in a transaction
+/// Turns the store's answer into the caller's, and tells of it unless it stands in a transaction
 /// that may yet be rolled back.
 fn conclude(
-    events: Option<&Events>,
+    told: Option<&Backend>,
     new: &NewJob,
     answer: Inserted,
 ) -> Result<Enqueued, EnqueueError> {
     let job_type = new.job_type.clone();
     let report = |event| {
-        if let Some(events) = events {
-            events.report(event);
+        if let Some(backend) = told {
+            backend.events().report(event);
+            new.cache
+                .iter()
+                .for_each(|newest| backend.cache().announce(newest));
         }
     };
     match answer {

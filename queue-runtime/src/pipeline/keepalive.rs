@@ -138,12 +138,18 @@ impl Leases {
         }
     }
 
+    /// Returns how long until the first lease must be given up; `None` if none is held.
+    pub(crate) fn until_first_end(&self, now: Duration) -> Option<Duration> {
+        let first = self.held().values().map(|held| held.local_end).min()?;
+        Some(first.saturating_sub(now))
+    }
+
     /// Stops and lets go of the attempts whose lease was not renewed in time.
     pub(crate) fn run_out(&self, now: Duration) {
         self.held().retain(|_, held| {
             let holds = held.local_end > now;
             if !holds {
-                held.stop.stop(StopReason::LeaseLost);
+                held.stop.stop(StopReason::RanOut);
             }
             holds
         });
@@ -153,12 +159,13 @@ impl Leases {
 /// Renews every lease that is worth it, once, and stops the attempts whose lease is refused.
 ///
 /// # Errors
-/// If the store could not be asked, or did not answer within one heartbeat: then it is unknown
-/// which leases were renewed.
+/// If the store could not be asked, or did not answer within `patience`: then it is unknown which
+/// leases were renewed.
 pub(crate) async fn renew(
     leases: &Leases,
     heartbeat: &mut dyn Heartbeat,
     times: LeaseTimes,
+    patience: Duration,
     seam: &dyn Seam,
 ) -> Result<(), StoreError> {
     let asked = seam.elapsed();
@@ -167,8 +174,9 @@ pub(crate) async fn renew(
         return Ok(());
     }
     let answers = tokio::select! {
+        biased;
         answers = heartbeat.extend(&wanted, times.lease) => answers?,
-        () = seam.sleep(times.heartbeat) => return Err(no_answer("extend", times.heartbeat)),
+        () = seam.sleep(patience) => return Err(no_answer("extend", patience)),
     };
     leases.answered(wanted.into_iter().zip(answers), times, asked);
     Ok(())

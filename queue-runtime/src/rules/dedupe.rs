@@ -41,7 +41,7 @@ pub fn check_key(what: &'static str, key: &str) -> Result<(), EnqueueError> {
 /// Digests each top-level field of a payload, so that two requests can be told apart field by
 /// field without keeping their values.
 ///
-/// A digest is the first 16 hexadecimal digits of SHA-256 over the field's canonical JSON:
+/// A digest is the first 32 hexadecimal digits (128 bits) of SHA-256 over the field's canonical JSON:
 /// object keys sorted, no white space, numbers as written. Field order and map order therefore
 /// do not matter. `payload` must be a JSON object; anything else digests as one unnamed field.
 pub fn fingerprint(payload: &str) -> Fingerprint {
@@ -122,7 +122,7 @@ pub enum SlotHolder {
 fn digest(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     hash.iter()
-        .take(8)
+        .take(16)
         .map(|byte| format!("{byte:02x}"))
         .collect()
 }

@@ -11,12 +11,14 @@ use crate::time::Timestamp;
 /// Looking at jobs, calling them off, replaying them, and keeping history short.
 #[async_trait]
 pub trait Admin: Send + Sync {
-    /// Returns a job in any state, or `None` if there is none of this id (any more).
+    /// Returns a job in any state, or `None` if there is none of this id (any more). Fails as
+    /// corrupt, naming the column, if a stored value cannot be read.
     async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError>;
 
     /// Returns at most `limit` jobs of a final state, the one that became final last first, and
     /// of equal times the one with the higher id. `before` names the place where the page before
-    /// ended (its last job's `finished_at` and id). A state that is not final has none.
+    /// ended (its last job's `finished_at` and id). A state that is not final has none. A job
+    /// whose stored values cannot be read is left out, with an error in the log.
     async fn finished(
         &self,
         state: JobState,
@@ -41,7 +43,12 @@ pub trait Admin: Send + Sync {
     async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError>;
 
     /// Removes at most `limit` final jobs (with their attempts) that are older than their
-    /// retention, and idempotency keys whose window has passed.
+    /// retention, at most `limit` idempotency keys whose window has passed, and at most `limit`
+    /// dedupe windows that have passed; of each kind the oldest first.
+    ///
+    /// Less than `limit` of a kind means that none of it is left; a caller who wants everything
+    /// gone asks again while one kind of the answer reaches the limit. A limit of zero removes
+    /// nothing.
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError>;
 }
 
@@ -168,4 +175,6 @@ pub struct Pruned {
     pub jobs: u64,
     /// Idempotency keys.
     pub idempotency_keys: u64,
+    /// Dedupe windows.
+    pub dedupe_windows: u64,
 }

@@ -42,8 +42,8 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     ///
     /// All of the batch is stored or nothing. Items of one batch see one another: the second of
     /// two equal dedupe keys is a duplicate of the first. An item whose id is stored already is
-    /// answered `New` again and changes nothing. Cache versions rise in the same transaction,
-    /// also for an item that turns out to be a duplicate.
+    /// answered `New` again and changes nothing, its cache version included. Cache versions rise
+    /// in the same transaction, also for an item that turns out to be a duplicate.
     async fn insert(&self, jobs: &[NewJob]) -> Result<Vec<Inserted>, StoreError>;
 
     /// Claims at most `limit` due jobs for a lease and returns them in the order to run them:
@@ -53,7 +53,8 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     /// leases; each result carries a new token, higher than any before it for that job. Starts an
     /// attempt: `attempts` is counted here, so a crash cannot lose the count. Jobs of types or
     /// payload schemas that the request does not name stay untouched, and so do suspects beyond
-    /// their limit.
+    /// their limit. A due job whose stored values cannot be read is set aside as a dead letter,
+    /// reason `undecodable`, and others are taken in its place.
     async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StoreError>;
 
     /// Applies settlements, and answers each in order.
@@ -79,6 +80,7 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     async fn heartbeat(&self) -> Result<Box<dyn Heartbeat>, StoreError>;
 
     /// Returns at most `limit` jobs whose lease has run out by the store's clock, oldest first.
+    /// One whose stored values cannot be read is set aside as by a claim, and left out.
     async fn expired(&self, limit: usize) -> Result<Vec<JobRecord>, StoreError>;
 
     /// Returns how long until a job that `request` could claim becomes due; zero if one is due
@@ -94,7 +96,7 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     /// Listens for jobs that may have become claimable. A hint, never needed for correctness.
     fn wakes(&self) -> WakeListener;
 
-    /// Closes connections after finishing what was accepted. Later calls fail as unavailable.
+    /// Closes connections after finishing what was accepted. Later calls fail as closed.
     async fn close(&self);
 }
 

@@ -33,7 +33,11 @@ pub(crate) async fn prune(
     for _ in 0..BATCHES_MAX {
         let pruned = store.prune(retention, BATCH_MAX).await?;
         jobs += pruned.jobs;
-        if pruned.jobs.max(pruned.idempotency_keys) < BATCH_MAX as u64 {
+        let most = pruned
+            .jobs
+            .max(pruned.idempotency_keys)
+            .max(pruned.dedupe_windows);
+        if most < BATCH_MAX as u64 {
             left = Left::Nothing;
             break;
         }

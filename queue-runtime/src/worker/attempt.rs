@@ -16,7 +16,7 @@ use crate::pipeline::dispatch::{self, Ran, panic_message};
 /// How often a refresh starts again because the cache lost its key meanwhile.
 const RESTARTS_MAX: u32 = 2;
 
-/// How soon a refresh that read old data is tried again.
+/// How soon a refresh is tried again that read old data, or could not learn the newest version.
 const LAG_PAUSE: Duration = Duration::from_secs(1);
 
 /// An attempt that is over.
@@ -109,8 +109,10 @@ async fn ticket(
     match shared.backend.cache().prepare(store.as_ref(), wanted).await {
         Ok(Prepared::Run(ticket)) => Ok(Some(ticket)),
         Ok(Prepared::Superseded { newest }) => Err(Outcome::Superseded { newest }),
-        Err(error) => Err(Outcome::Retry {
-            error: error.to_string(),
-        }),
+        // The store's fault and not the job's.
+        Err(error) => {
+            tracing::warn!(error = %error, "the newest version is unknown; trying again");
+            Err(Outcome::Snooze { delay: LAG_PAUSE })
+        }
     }
 }

@@ -195,6 +195,20 @@ impl WorkerBuilder {
         self
     }
 
+    /// Makes a job a dead letter once it asked to be put off more often than this; 1,000 unless
+    /// said otherwise.
+    pub fn snoozes_max(mut self, snoozes: u32) -> Self {
+        self.config.limits.snoozes_max = snoozes;
+        self
+    }
+
+    /// How often final jobs that are older than their retention are removed; 10 minutes unless
+    /// said otherwise.
+    pub fn prune_every(mut self, interval: Duration) -> Self {
+        self.config.prune_every = interval;
+        self
+    }
+
     /// How long final jobs are kept.
     pub fn retention(mut self, retention: Retention) -> Self {
         self.config.retention = retention;
@@ -263,6 +277,15 @@ impl WorkerBuilder {
         self.build()?.run().await
     }
 
+    /// Builds the worker and runs it until none of the jobs that it knows waits or runs; see
+    /// [`Worker::run_until_empty`].
+    ///
+    /// # Errors
+    /// As [`build`](Self::build) and [`Worker::run_until`].
+    pub async fn run_until_empty(self) -> Result<(), WorkerError> {
+        self.build()?.run_until_empty().await
+    }
+
     fn registry(&self) -> Result<Registry, Vec<String>> {
         let registry = match self.listed.as_slice() {
             [] => Registry::discover()?,
@@ -298,6 +321,17 @@ impl WorkerBuilder {
         }
         let mut queues = Vec::new();
         let mut seen = HashSet::new();
+        let declared: HashSet<_> = registry.defs().map(|def| def.queue).collect();
+        for name in names
+            .iter()
+            .filter(|name| !declared.contains(name.as_str()))
+        {
+            tracing::warn!(
+                queue = name,
+                "this queue is served, but no registered job names it: is it misspelt? It gets \
+                 jobs only from `.queue(..)` when enqueueing"
+            );
+        }
         for name in names {
             match QueueName::new(&name) {
                 Ok(queue) if seen.insert(queue.clone()) => queues.push(queue),
@@ -314,6 +348,7 @@ impl WorkerBuilder {
             times,
             poll,
             rescue_every,
+            prune_every,
             grace,
             limits,
             ..
@@ -325,7 +360,11 @@ impl WorkerBuilder {
             ));
         }
         let (short, long) = (Duration::from_millis(1), Duration::from_hours(1));
-        for (what, span) in [("poll", poll), ("rescue_every", rescue_every)] {
+        for (what, span) in [
+            ("poll", poll),
+            ("rescue_every", rescue_every),
+            ("prune_every", prune_every),
+        ] {
             if *span < short || *span > long {
                 faults.push(format!(
                     "{what} {span:?}: must be from {short:?} to {long:?}"

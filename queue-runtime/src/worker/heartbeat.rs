@@ -62,21 +62,38 @@ async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
             0 => times.heartbeat,
             _ => chores::pause(failures, seam.random()).min(times.heartbeat),
         };
-        seam.sleep(pause).await;
+        // No wait goes beyond the moment at which a lease must be given up.
+        let bounded = |span: Duration| {
+            let end = shared
+                .leases
+                .until_first_end(seam.elapsed())
+                .unwrap_or(span);
+            span.min(end).max(Duration::from_millis(1))
+        };
+        seam.sleep(bounded(pause)).await;
+        shared.leases.run_out(seam.elapsed());
         liveness.check(shared, handlers, times.lease / 3);
+        let patience = bounded(times.heartbeat);
         let connection = match heartbeat.take() {
             Some(connection) => Ok(connection),
             None => tokio::select! {
+                biased;
                 connection = shared.backend.store().heartbeat() => connection,
                 // A store that hangs must not keep us from noticing that leases run out.
-                () = seam.sleep(times.heartbeat) => Err(no_answer("heartbeat", times.heartbeat)),
+                () = seam.sleep(patience) => Err(no_answer("heartbeat", patience)),
             },
         };
         let failed = match connection {
             Ok(mut connection) => {
-                let failed = renew(&shared.leases, connection.as_mut(), times, seam)
-                    .await
-                    .err();
+                let failed = renew(
+                    &shared.leases,
+                    connection.as_mut(),
+                    times,
+                    bounded(times.heartbeat),
+                    seam,
+                )
+                .await
+                .err();
                 // After a failure the connection is not trusted and a new one is opened.
                 if failed.is_none() {
                     heartbeat = Some(connection);

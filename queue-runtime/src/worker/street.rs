@@ -102,7 +102,9 @@ impl Street {
                 return Ok(());
             }
             tokio::select! {
-                Some(finished) = self.finished.1.recv() => self.attempt_ended(finished),
+                // In a fixed order, so that a test's history repeats. The store's answer comes
+                // first: everything else here waits for slots or asks for the next one.
+                biased;
                 done = wait(&mut exchange) => {
                     exchange = None;
                     match self.exchanged(done)? {
@@ -111,6 +113,7 @@ impl Street {
                         Next::Pause(span) => pause = Some(seam.sleep(span)),
                     }
                 }
+                Some(finished) = self.finished.1.recv() => self.attempt_ended(finished),
                 () = wait(&mut pause) => pause = None,
                 () = wait(&mut look_again) => {
                     look_again = None;
@@ -145,11 +148,9 @@ impl Street {
                 continue;
             };
             let Some(stop) = self.shared.leases.start(lease, def.timeout, now) else {
-                self.shared.report(JobEvent::LeaseLost {
-                    id: lease.id,
-                    token: lease.token,
-                });
-                self.claims.released(&claimed);
+                // The lease was lost while the job waited for its slot. If nobody else has taken it,
+                // it goes back at no cost.
+                self.settle(claimed, Outcome::HandedBack, Duration::ZERO);
                 continue;
             };
             if let Some(outcome) = refuse(&claimed, self.shared.store_time(&claimed, now)) {
@@ -251,8 +252,10 @@ impl Street {
             }
         };
         self.store_failures = 0;
-        self.ready
-            .send_if_modified(|ready| !std::mem::replace(ready, true));
+        if self.phase == Phase::Working {
+            self.ready
+                .send_if_modified(|ready| !std::mem::replace(ready, true));
+        }
         for (pending, settled) in batch.iter().zip(answer.settled) {
             self.shared.leases.remove(pending.settlement.lease());
             self.shared

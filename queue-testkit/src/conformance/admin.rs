@@ -1,4 +1,4 @@
-//! What operators see and clean up: counts, unknown types, history, retention, opening and closing.
+//! What operators see: counts, unknown types, history, final jobs, opening and closing.
 
 use std::time::Duration;
 
@@ -6,13 +6,11 @@ use queue_runtime::error::StoreErrorKind;
 use queue_runtime::job::{
     Claimed, Due, JobRecord, JobState, JobType, NewJob, OutcomeKind, Settlement,
 };
-use queue_runtime::store::{Counts, Pruned, Retention};
+use queue_runtime::store::{Counts, Retention};
 
 use super::jobs::{
-    HOUR, LEASE, MS, REQUEST, SECOND, called_off, dead, done, handed_back, job_type, once, rerun,
-    rescue, retry, snooze,
+    LEASE, MS, SECOND, called_off, dead, done, handed_back, job_type, rerun, rescue, retry, snooze,
 };
-use super::picture::Picture;
 use super::subject::Subject;
 
 pub async fn every_job_is_counted_once(s: &Subject) {
@@ -199,118 +197,6 @@ pub async fn every_change_moves_the_time_of_the_last_change(s: &Subject) {
     moved("cancel").await;
 }
 
-pub async fn each_final_state_has_a_retention_of_its_own(s: &Subject) {
-    let (well, badly, off) = (s.job(), s.job(), s.job());
-    s.settled(&well, done).await;
-    s.settled(&badly, dead).await;
-    s.settled(&off, called_off).await;
-    let mut expected = s.picture().await;
-    let retention = Retention {
-        done: SECOND,
-        cancelled: SECOND * 2,
-        dead_letter: SECOND * 3,
-    };
-    let prune = async || {
-        s.store()
-            .prune(&retention, 10)
-            .await
-            .expect("prune answers")
-            .jobs
-    };
-
-    for gone in [well.id, off.id, badly.id] {
-        s.advance(SECOND - MS);
-        assert_eq!(prune().await, 0, "a millisecond early");
-        s.shows(&expected).await;
-
-        s.advance(MS);
-        assert_eq!(prune().await, 1);
-        expected.removed(gone);
-        s.shows(&expected).await;
-    }
-}
-
-pub async fn retention_counts_from_when_a_job_became_final(s: &Subject) {
-    let job = s.job();
-    s.add(&job).await;
-    s.advance(HOUR);
-    let run = s.take().await;
-    s.advance(HOUR);
-    s.apply(done(&run)).await;
-    s.advance(SECOND - MS);
-    assert_eq!(s.prune(SECOND, 10).await, Pruned::default());
-
-    s.advance(MS);
-    assert_eq!(s.prune(SECOND, 10).await.jobs, 1);
-}
-
-pub async fn a_prune_removes_the_oldest_up_to_its_limit(s: &Subject) {
-    let mut jobs = Vec::new();
-    for settlement in [done, dead, called_off, done] {
-        let job = s.job();
-        s.settled(&job, settlement).await;
-        s.advance(SECOND);
-        jobs.push(job);
-    }
-    let mut expected = s.picture().await;
-    assert_eq!(s.prune(MS, 0).await, Pruned::default());
-    s.shows(&expected).await;
-
-    assert_eq!(
-        s.prune(MS, 3).await,
-        Pruned {
-            jobs: 3,
-            idempotency_keys: 0
-        }
-    );
-
-    for job in &jobs[..3] {
-        expected.removed(job.id);
-    }
-    s.shows(&expected).await;
-    assert_eq!(s.prune(MS, 3).await.jobs, 1);
-    assert_eq!(s.prune(MS, 3).await.jobs, 0);
-}
-
-pub async fn a_pruned_job_takes_its_history_along(s: &Subject) {
-    let run = s.settled(&s.job(), done).await;
-    s.advance(SECOND);
-
-    s.prune(MS, 10).await;
-
-    assert_eq!(s.store().job(run.id).await.expect("job answers"), None);
-    assert_eq!(s.attempts(run.id).await, []);
-}
-
-pub async fn a_prune_never_touches_a_live_job(s: &Subject) {
-    s.settled(&s.job(), |run| retry(run, HOUR)).await;
-    let keyed = NewJob {
-        idempotency: once("i", REQUEST),
-        dedupe: rerun("k"),
-        ..s.job()
-    };
-    s.running(&keyed).await;
-    s.insert(&[
-        NewJob {
-            dedupe: rerun("k"),
-            ..s.job()
-        },
-        s.job(),
-    ])
-    .await;
-    let expected = s.picture().await;
-    s.advance(HOUR * 10_000);
-
-    assert_eq!(s.prune(Duration::ZERO, 100).await, Pruned::default());
-
-    s.shows(&expected).await;
-}
-
-pub async fn a_prune_in_an_empty_store_finds_nothing(s: &Subject) {
-    assert_eq!(s.prune(Duration::ZERO, usize::MAX).await, Pruned::default());
-    s.shows(&Picture::default()).await;
-}
-
 pub async fn the_time_is_the_stores_clock(s: &Subject) {
     for _ in 0..2 {
         assert_eq!(s.store().now().await.expect("now answers"), s.now());
@@ -328,7 +214,7 @@ pub async fn a_second_migration_changes_nothing(s: &Subject) {
     s.shows(&expected).await;
 }
 
-pub async fn a_closed_store_is_unavailable(s: &Subject) {
+pub async fn a_closed_store_says_so(s: &Subject) {
     let job = s.job();
     let run = s.running(&job).await;
     let store = s.store();
@@ -358,7 +244,7 @@ pub async fn a_closed_store_is_unavailable(s: &Subject) {
     ];
     for (verb, error) in errors {
         let error = error.unwrap_or_else(|| panic!("{verb} answers after the store was closed"));
-        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{verb}: {error}");
+        assert_eq!(error.kind(), StoreErrorKind::Closed, "{verb}: {error}");
     }
 }
 

@@ -58,6 +58,7 @@ pub mod idempotency;
 pub mod idempotency_window;
 pub mod versions;
 pub mod admin;
+pub mod prune;
 pub mod races;
 pub mod races_settle;
 pub mod wakes;

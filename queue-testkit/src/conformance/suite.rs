@@ -37,6 +37,7 @@ macro_rules! conformance_suite {
             $crate::conformance_family!(idempotency_window);
             $crate::conformance_family!(versions);
             $crate::conformance_family!(admin);
+            $crate::conformance_family!(prune);
             $crate::conformance_family!(races);
             $crate::conformance_family!(races_settle);
             $($($crate::conformance_family!($family);)+)?
@@ -333,6 +334,7 @@ macro_rules! conformance_family {
             a_batch_leaves_the_highest_version
             a_duplicate_raises_the_version
             a_repeated_request_raises_the_version
+            a_repeated_id_does_not_raise_a_version
             a_version_outlives_its_job
             a_job_is_handed_out_with_the_version_it_was_made_for
         }
@@ -346,18 +348,24 @@ macro_rules! conformance_family {
             a_running_attempt_is_open_in_the_history
             histories_of_jobs_are_kept_apart
             every_change_moves_the_time_of_the_last_change
+            the_time_is_the_stores_clock
+            a_second_migration_changes_nothing
+            a_closed_store_says_so
+            a_store_can_be_closed_twice
+            final_jobs_are_listed_page_by_page_the_newest_end_first
+            a_state_that_is_not_final_has_no_final_jobs
+        }
+    };
+    (prune) => {
+        $crate::conformance_tests! { prune:
             each_final_state_has_a_retention_of_its_own
             retention_counts_from_when_a_job_became_final
             a_prune_removes_the_oldest_up_to_its_limit
             a_pruned_job_takes_its_history_along
             a_prune_never_touches_a_live_job
             a_prune_in_an_empty_store_finds_nothing
-            the_time_is_the_stores_clock
-            a_second_migration_changes_nothing
-            a_closed_store_is_unavailable
-            a_store_can_be_closed_twice
-            final_jobs_are_listed_page_by_page_the_newest_end_first
-            a_state_that_is_not_final_has_no_final_jobs
+            a_prune_counts_each_kind_for_itself
+            a_prune_keeps_its_limit_for_each_kind
         }
     };
     (races) => {

@@ -93,6 +93,31 @@ pub async fn a_repeated_request_raises_the_version(s: &Subject) {
     assert_eq!(s.newest_version("k").await, Some(2));
 }
 
+pub async fn a_repeated_id_does_not_raise_a_version(s: &Subject) {
+    let plain = refresh(s, "k", 1);
+    let keyed = NewJob {
+        dedupe: keep("d"),
+        idempotency: once("i", REQUEST),
+        ..refresh(s, "k", 1)
+    };
+    let ended = refresh(s, "k", 1);
+    s.settled(&ended, done).await;
+    s.insert(&[plain.clone(), keyed.clone()]).await;
+
+    let newer = |job: &NewJob| NewJob {
+        cache: refresh(s, "k", 7).cache,
+        ..job.clone()
+    };
+    for job in [plain, keyed, ended] {
+        let again = newer(&job);
+        assert_eq!(s.offer(&again).await, Inserted::New { id: job.id });
+        assert_eq!(s.newest_version("k").await, Some(1), "it is stored already");
+    }
+    let twice = refresh(s, "k", 2);
+    s.insert(&[twice.clone(), newer(&twice)]).await;
+    assert_eq!(s.newest_version("k").await, Some(2), "in one batch");
+}
+
 pub async fn a_version_outlives_its_job(s: &Subject) {
     s.settled(&refresh(s, "k", 4), done).await;
     s.settled(&refresh(s, "k", 3), dead).await;

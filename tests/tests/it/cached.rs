@@ -173,6 +173,27 @@ async fn a_version_below_zero_is_refused_and_nothing_is_stored() {
     );
 }
 
+#[tokio::test]
+async fn an_announced_version_makes_the_older_value_stale_at_once() {
+    let world = World::new();
+    let users = users(3, "Ada");
+    let sent = refresh_user::enqueue(&world.queue, 7, 3)
+        .await
+        .expect("enqueued");
+    world.run(worker(&world, &users), &[sent.id]).await;
+
+    refresh_user::enqueue(&world.queue, 7, 4)
+        .await
+        .expect("enqueued");
+
+    let seen = world
+        .queue
+        .cache()
+        .get::<String>("user:7")
+        .expect("it is still there");
+    assert_eq!((seen.version, seen.is_stale), (3, true));
+}
+
 #[job(cache = "user:{user_id}", version = "version", retries = 0)]
 async fn fails_to_refresh(user_id: i64, version: u64) -> Result<Refreshed<String>, JobError> {
     Err(JobError::permanent(format!(

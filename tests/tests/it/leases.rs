@@ -374,6 +374,7 @@ fn a_handler_that_blocks_every_thread_keeps_its_lease() {
     let file = File::new();
     let (running, is_running) = std::sync::mpsc::sync_channel(1);
     let (say_go, go) = std::sync::mpsc::sync_channel(1);
+    let (tell, is_told) = std::sync::mpsc::sync_channel(9);
     let url = file.url();
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
@@ -385,6 +386,15 @@ fn a_handler_that_blocks_every_thread_keeps_its_lease() {
             let queue = Queue::open(&url).await.expect("the file opens");
             blocks::enqueue(&queue).await.expect("enqueued");
             let done = final_events(&queue, 1);
+            let mut events = queue.events();
+            // On a thread of its own, since this one will be blocked.
+            std::thread::spawn(move || {
+                while let Ok(event) = events.blocking_recv() {
+                    if let JobEvent::Blocked { running, .. } = event {
+                        tell.send(running).expect("the test listens");
+                    }
+                }
+            });
             let lease = Duration::from_secs(2);
             Worker::builder(&queue)
                 .job::<BlocksJob>()
@@ -412,6 +422,8 @@ fn a_handler_that_blocks_every_thread_keeps_its_lease() {
             assert_eq!((job.state, job.attempts), (JobState::Processing, 1));
             ends.extend(job.locked_until);
         }
+        let told = is_told.recv().expect("the blocking handler is told of");
+        assert_eq!(told, [id]);
         say_go.send(()).expect("the handler waits");
         tokio::task::spawn_blocking(|| worker.join().expect("the worker ends well"))
             .await

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use queue_runtime::job::JobEvent;
+use queue_runtime::job::OutcomeKind;
 use queue_runtime::seam::Seam;
 use queue_runtime::{Data, JobState, Worker, WorkerBuilder, job};
 use queue_testkit::Verb;
@@ -101,9 +101,9 @@ async fn a_renewal_that_fails_is_told_and_tried_again_while_the_job_runs_on() {
 
 #[tokio::test]
 async fn renewals_that_fail_for_ever_cost_no_attempt_its_lease_before_the_end_nor_the_worker() {
-    let mut world = World::new();
+    let world = World::new();
     let (worker, _go, ended) = worker(&world);
-    long_one::enqueue(&world.queue).await.expect("enqueued");
+    let sent = long_one::enqueue(&world.queue).await.expect("enqueued");
     world.faults.fail_next(Verb::Extend, usize::MAX);
     let (begun, stopped_at) = (world.seam.elapsed(), Cell::new(None));
     let after = Cell::new(None);
@@ -128,6 +128,7 @@ async fn renewals_that_fail_for_ever_cost_no_attempt_its_lease_before_the_end_no
         (Duration::from_secs(54)..Duration::from_secs(60)).contains(&stopped_at),
         "{stopped_at:?}"
     );
-    let lost = |event: &JobEvent| matches!(event, JobEvent::LeaseLost { .. });
-    assert_eq!(world.events().iter().filter(|event| lost(event)).count(), 1);
+    let attempts = world.queue.attempts(sent.id).await;
+    let first = attempts.expect("the store answers").remove(0);
+    assert_eq!(first.outcome, Some(OutcomeKind::HandedBack));
 }

@@ -117,6 +117,80 @@ async fn jobs_that_wait_for_a_slot_are_handed_back_at_once() {
     assert_eq!((counts.queued, counts.processing), (5, 0));
 }
 
+#[job]
+async fn quick(ended: Data<Stopped>) {
+    ended.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+}
+
+#[tokio::test]
+async fn jobs_that_were_claimed_ahead_of_a_slot_are_handed_back_at_no_cost() {
+    let world = World::new();
+    let ended = Data::new(Stopped(0.into()));
+    let jobs = (0..9_000).map(|_| QuickJob {});
+    world.queue.enqueue_all(jobs).await.expect("enqueued");
+    let worker = Worker::builder(&world.queue)
+        .job::<QuickJob>()
+        .shared(ended.clone())
+        .concurrency(2)
+        .build()
+        .expect("it fits");
+    let stop = Notify::new();
+    let run = worker.run_until(stop.notified());
+    tokio::pin!(run);
+    // The clock creeps, so that the rate is high and the worker claims ahead; it is stopped in
+    // the middle of that.
+    let mut most = 0;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut run => {
+                done.expect("ends well");
+                break;
+            }
+            () = tokio::task::yield_now() => {}
+        }
+        world.seam.advance(Duration::from_micros(100));
+        let counts = world.queue.counts().await.expect("the store answers");
+        most = most.max(counts.processing);
+        if counts.processing > 50 {
+            stop.notify_one();
+        }
+        assert!(
+            counts.queued > 0,
+            "it was never ahead: at most {most} at once"
+        );
+    }
+
+    let counts = world.queue.counts().await.expect("the store answers");
+    assert_eq!(counts.processing, 0);
+    assert_eq!(
+        counts.done,
+        u64::from(ended.0.load(std::sync::atomic::Ordering::Relaxed))
+    );
+    let store = world.queue.store();
+    assert_eq!(store.expired(9).await.expect("the store answers"), []);
+}
+
+#[tokio::test]
+async fn a_worker_may_run_until_nothing_it_knows_is_left() {
+    let world = World::new();
+    let ended = Data::new(Stopped(0.into()));
+    for _ in 0..5 {
+        quick::enqueue(&world.queue).await.expect("enqueued");
+    }
+    let unknown = never_finishes::enqueue(&world.queue)
+        .await
+        .expect("enqueued");
+
+    let worker = Worker::builder(&world.queue)
+        .job::<QuickJob>()
+        .shared(ended.clone());
+    worker.run_until_empty().await.expect("ends well");
+
+    assert_eq!(ended.0.load(std::sync::atomic::Ordering::Relaxed), 5);
+    assert_eq!(world.job(unknown.id).await.state, JobState::Queued);
+}
+
 #[tokio::test]
 async fn without_any_grace_jobs_are_still_handed_back() {
     for grace in [Duration::ZERO, Duration::from_millis(1)] {

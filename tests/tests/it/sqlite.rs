@@ -109,6 +109,11 @@ async fn an_enqueue_repeated_under_its_id_is_one_job() {
     let again = ships::enqueue(&queue, 1).id(id).await.expect("answered");
 
     assert_eq!((again.id, again.duplicate), (id, false));
+    let other = ships::enqueue(&queue, 2)
+        .id(id)
+        .await
+        .expect_err("another job's id");
+    assert!(matches!(other, EnqueueError::IdTaken { .. }), "{other}");
     assert_eq!(queue.counts().await.expect("it answers").total(), 1);
     queue.close().await;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::state::State;
+use super::state::{ScopedKey, State};
 use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, OutcomeKind};
 use crate::store::{Cancelling, Counts, Pruned, Replaying, Retention};
 use crate::time::Timestamp;
@@ -126,21 +126,37 @@ impl State {
             self.finished.remove(id);
             self.attempts.retain(|_, (job, _)| job != id);
         }
-        let passed: Vec<_> = self
+        let ends = self
             .idempotency_keys
             .iter()
-            .filter(|(_, key)| key.expires_at.is_some_and(|end| end <= now))
-            .map(|(scoped, _)| scoped.clone())
-            .take(limit)
-            .collect();
-        for scoped in &passed {
+            .filter_map(|(scoped, key)| Some((key.expires_at?, scoped.clone())));
+        let keys = passed(ends, limit, now);
+        for scoped in &keys {
             self.idempotency_keys.remove(scoped);
         }
-        self.dedupe_windows
-            .retain(|_, window| window.expires_at > now);
+        let ends = self
+            .dedupe_windows
+            .iter()
+            .map(|(scoped, window)| (window.expires_at, scoped.clone()));
+        let windows = passed(ends, limit, now);
+        for scoped in &windows {
+            self.dedupe_windows.remove(scoped);
+        }
         Pruned {
             jobs: old.len() as u64,
-            idempotency_keys: passed.len() as u64,
+            idempotency_keys: keys.len() as u64,
+            dedupe_windows: windows.len() as u64,
         }
     }
+}
+
+/// Chooses at most `limit` keys whose time has passed, oldest first.
+fn passed(
+    ends: impl Iterator<Item = (Timestamp, ScopedKey)>,
+    limit: usize,
+    now: Timestamp,
+) -> Vec<ScopedKey> {
+    let mut ends: Vec<_> = ends.filter(|(end, _)| *end <= now).collect();
+    ends.sort();
+    ends.into_iter().take(limit).map(|(_, key)| key).collect()
 }

@@ -66,7 +66,7 @@ impl MemoryStore {
             .unwrap_or_else(PoisonError::into_inner);
         if state.closed {
             return Err(StoreError::new(
-                StoreErrorKind::Unavailable,
+                StoreErrorKind::Closed,
                 operation,
                 "the memory store is closed",
             ));

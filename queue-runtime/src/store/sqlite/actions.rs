@@ -2,11 +2,12 @@
 
 use sqlx::sqlite::SqliteConnection;
 
+use super::aside::{self, Unreadable};
 use super::error::Fault;
-use super::rows::{Columns, json, limit, span_ms};
+use super::rows::{self, Columns, json, limit, span_ms};
 use super::settle::{Final, Found, finish, found};
 use super::statements::Statements;
-use crate::job::{JobId, JobState, OutcomeKind};
+use crate::job::{JobId, JobRecord, JobState, OutcomeKind};
 use crate::store::{Cancelling, Pruned, Replaying, Retention};
 use crate::time::Timestamp;
 
@@ -106,6 +107,26 @@ pub(super) async fn replay(
     Ok(Replaying::Replayed)
 }
 
+/// Lists the jobs whose lease has run out, inside the open writing transaction, and sets those
+/// aside that cannot be read.
+pub(super) async fn expired(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+    now: Timestamp,
+    count: usize,
+) -> Result<(Vec<JobRecord>, Vec<Unreadable>), Fault> {
+    let rows = statements
+        .expired
+        .query()
+        .bind(limit(count))
+        .bind(now.as_millis())
+        .fetch_all(&mut *conn)
+        .await?;
+    let (expired, unreadable) = aside::sorted(&rows, rows::EXPIRED_SEQ, rows::record)?;
+    aside::set_aside(conn, statements, now, &unreadable).await?;
+    Ok((expired, unreadable))
+}
+
 /// Removes what is old inside the open writing transaction.
 pub(super) async fn prune(
     conn: &mut SqliteConnection,
@@ -143,16 +164,17 @@ pub(super) async fn prune(
         .bind(now.as_millis())
         .fetch_all(&mut *conn)
         .await?;
-    statements
+    let windows = statements
         .prune_windows
         .query()
         .bind(limit(count))
         .bind(now.as_millis())
-        .execute(&mut *conn)
+        .fetch_all(&mut *conn)
         .await?;
     Ok(Pruned {
         jobs: seqs.len() as u64,
         idempotency_keys: keys.len() as u64,
+        dedupe_windows: windows.len() as u64,
     })
 }
 

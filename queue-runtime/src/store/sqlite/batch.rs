@@ -7,14 +7,15 @@
 use sqlx::Executor;
 use sqlx::sqlite::SqliteConnection;
 
+use super::aside::Unreadable;
 use super::encode::Prepared;
 use super::error::Fault;
 use super::ops::{Answer, Op};
 use super::rows::Columns;
 use super::statements::Statements;
 use super::{actions, claim, insert, settle};
-use crate::job::Settlement;
-use crate::store::{Inserted, Replaying};
+use crate::job::{Claimed, Settlement};
+use crate::store::{ClaimRequest, Inserted, Replaying};
 use crate::time::Timestamp;
 
 /// One transaction's work.
@@ -25,6 +26,8 @@ pub(super) struct Batch<'a> {
     pub(super) clock: Option<Timestamp>,
     /// Whether a job became claimable.
     pub(super) wake: bool,
+    /// Jobs that were set aside because they cannot be read.
+    pub(super) set_aside: Vec<Unreadable>,
 }
 
 impl Batch<'_> {
@@ -40,6 +43,7 @@ impl Batch<'_> {
             Err(_) => {
                 self.rollback().await?;
                 self.wake = false;
+                self.set_aside.clear();
                 let now = self.begin().await?;
                 self.one_by_one(now, ops).await?
             }
@@ -114,9 +118,7 @@ impl Batch<'_> {
                 } => {
                     let settled = settled.by_ref().take(settlements.len()).collect();
                     let claimed = match request {
-                        Some(request) => {
-                            claim::claim(self.conn, self.statements, now, request).await?
-                        }
+                        Some(request) => self.claim(now, request).await?,
                         None => Vec::new(),
                     };
                     Answer::Exchanged(settled, claimed)
@@ -127,10 +129,31 @@ impl Batch<'_> {
         Ok(answers)
     }
 
+    async fn claim(
+        &mut self,
+        now: Timestamp,
+        request: &ClaimRequest,
+    ) -> Result<Vec<Claimed>, Fault> {
+        let (claimed, unreadable) = claim::claim(self.conn, self.statements, now, request).await?;
+        self.note(unreadable);
+        Ok(claimed)
+    }
+
+    /// Remembers what was set aside; what waited behind it may have become claimable.
+    fn note(&mut self, unreadable: Vec<Unreadable>) {
+        self.wake |= !unreadable.is_empty();
+        self.set_aside.extend(unreadable);
+    }
+
     /// Does an operation that no other shares a statement with.
     async fn single(&mut self, now: Timestamp, op: &Op) -> Result<Answer, Fault> {
         let (conn, statements) = (&mut *self.conn, self.statements);
         match op {
+            Op::Expired { limit, .. } => {
+                let (expired, unreadable) = actions::expired(conn, statements, now, *limit).await?;
+                self.note(unreadable);
+                Ok(Answer::Expired(expired))
+            }
             Op::Cancel { id, .. } => {
                 let (answer, wake) = actions::cancel(conn, statements, now, *id).await?;
                 self.wake |= wake;
@@ -162,6 +185,7 @@ impl Batch<'_> {
         let mut answers = Vec::with_capacity(ops.len());
         for op in ops {
             self.conn.execute("savepoint queue_operation").await?;
+            let before = self.set_aside.len();
             let answer = self.together(now, std::slice::from_ref(op)).await;
             match answer {
                 Ok(mut done) => {
@@ -175,6 +199,7 @@ impl Batch<'_> {
                 Err(fault) => {
                     self.conn.execute("rollback to queue_operation").await?;
                     self.conn.execute("release queue_operation").await?;
+                    self.set_aside.truncate(before);
                     answers.push(Err(fault));
                 }
             }

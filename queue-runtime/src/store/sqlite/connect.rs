@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqlitePoolOptions};
-use sqlx::{ConnectOptions, Error as SqlxError};
+use sqlx::{AssertSqlSafe, ConnectOptions, Error as SqlxError, Executor};
 
 use super::error::{self, Fault, store_error};
 use super::options::{IN_MEMORY, SqliteOptions};
@@ -14,31 +14,49 @@ use super::rows::Columns;
 use super::statements::Statements;
 use crate::error::{OpenError, StoreError, StoreErrorKind};
 
-/// Tries to open a connection while another process turns the file's journal to WAL, which
-/// refuses everybody else at once instead of letting them wait.
-const TRIES_MAX: u32 = 100;
+/// How long all tries to open a connection may take beyond the busy timeout. Another process
+/// that turns the file's journal to WAL refuses everybody else at once instead of letting them
+/// wait, so one try may be too few.
+const TRIES_BEYOND: Duration = Duration::from_secs(2);
 
 /// The pause between two tries.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
-/// Opens a connection that keeps our promises.
+/// Opens a connection that keeps our promises, or gives up a little after the busy timeout.
 pub(super) async fn connect(
     options: &SqliteOptions,
     statements: &Statements,
     operation: &'static str,
 ) -> Result<SqliteConnection, StoreError> {
-    let connect = options.connect_options();
-    let mut tries = 0;
-    let mut conn = loop {
+    options.verify_file(operation)?;
+    let began = options.seam.elapsed();
+    let allowed = options.busy_timeout + TRIES_BEYOND;
+    let mut pauses = Duration::ZERO;
+    let mut left = allowed;
+    let (mut conn, wait) = loop {
+        let wait = options.busy_timeout.min(left);
+        let connect = options.connect_options().busy_timeout(wait);
         match connect.connect().await {
-            Ok(conn) => break conn,
-            Err(error) if error::is_busy(&error) && tries < TRIES_MAX => {
-                tries += 1;
+            Ok(conn) => break (conn, wait),
+            Err(error) if error::is_busy(&error) => {
+                pauses += TRY_AGAIN_AFTER;
+                // On a clock that stands still, the pauses alone are the time that has passed.
+                let spent = options.seam.elapsed().saturating_sub(began).max(pauses);
+                left = allowed.saturating_sub(spent);
+                if left.is_zero() {
+                    return Err(explained(operation, &options.path, error));
+                }
                 options.seam.sleep(TRY_AGAIN_AFTER).await;
             }
             Err(error) => return Err(explained(operation, &options.path, error)),
         }
     };
+    if wait < options.busy_timeout {
+        let whole = super::rows::span_ms(options.busy_timeout);
+        let set = AssertSqlSafe(format!("pragma busy_timeout = {whole}"));
+        let done = conn.execute(set).await;
+        done.map_err(|error| explained(operation, &options.path, error))?;
+    }
     verify(&mut conn, options, statements, operation).await?;
     Ok(conn)
 }
@@ -65,7 +83,8 @@ pub(super) fn pool(
         .connect_lazy_with(options.connect_options())
 }
 
-/// Reads back what was set: a pragma that SQLite does not like is ignored without an error.
+/// Reads back what was set: a pragma that SQLite does not like is ignored without an error. Also
+/// looks whether it was the store's file that was opened.
 async fn verify(
     conn: &mut SqliteConnection,
     options: &SqliteOptions,
@@ -115,11 +134,11 @@ async fn verify(
             "busy_timeout is {busy_timeout} ms instead of {wanted} ms"
         ));
     }
-    Ok(())
+    options.verify_file(operation)
 }
 
 /// A path in a message, which stays readable however long the path is.
-fn for_people(path: &Path) -> String {
+pub(super) fn for_people(path: &Path) -> String {
     crate::job::shorten_to(400, &path.display().to_string())
 }
 
@@ -189,8 +208,17 @@ pub(super) fn explained(operation: &'static str, path: &Path, error: SqlxError) 
             InvalidInput,
             "the file is read-only. Give this process the right to write it",
         )
+    } else if error::is_busy(&error) {
+        (
+            Unavailable,
+            "another program holds the file's lock, so it cannot be opened. Close what uses the \
+             file alone, or let its transaction end",
+        )
     } else if error::is_full(&error) {
         (Unavailable, "the disk is full. Free space on it")
+    } else if error::cannot_open(&error) && operation != "open" {
+        // It could be opened before: file handles have run out, or something passing like it.
+        (Unavailable, "the file cannot be opened at the moment")
     } else if error::cannot_open(&error) && !path.exists() {
         (
             InvalidInput,
@@ -206,6 +234,6 @@ pub(super) fn explained(operation: &'static str, path: &Path, error: SqlxError) 
     } else {
         return store_error(operation, error);
     };
-    let said = format!("database {}: {rule}", path.display());
+    let said = format!("database {}: {rule}", for_people(path));
     StoreError::new(kind, operation, said).caused_by(error)
 }

@@ -66,6 +66,11 @@ impl Fault {
         }
     }
 
+    /// Says whether the disk, or the space that the database may take on it, is used up.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Sql(error) if is_full(error))
+    }
+
     /// Says whether every operation would meet the same fault now, so that trying them one by
     /// one is of no use.
     pub(super) fn hits_everybody(&self) -> bool {
@@ -95,6 +100,14 @@ impl Fault {
 
 /// Turns an error of sqlx into ours.
 pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreError {
+    let error = match error {
+        // A pool hands on in this way what we said about a connection that it opened.
+        SqlxError::Configuration(said) => match said.downcast::<StoreError>() {
+            Ok(ours) => return StoreError::new(ours.kind(), operation, ours.to_string()),
+            Err(said) => SqlxError::Configuration(said),
+        },
+        error => error,
+    };
     let (kind, said) = classify(&error);
     StoreError::new(kind, operation, said).caused_by(error)
 }
@@ -102,7 +115,7 @@ pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreErr
 /// The answer of a store that was closed.
 pub(super) fn closed(operation: &'static str) -> StoreError {
     StoreError::new(
-        StoreErrorKind::Unavailable,
+        StoreErrorKind::Closed,
         operation,
         "the store is closed. Open it again",
     )
@@ -155,7 +168,7 @@ fn primary_code(error: &SqlxError) -> Option<i32> {
 }
 
 fn classify(error: &SqlxError) -> (StoreErrorKind, String) {
-    use StoreErrorKind::{Corrupt, InvalidInput, Schema, Unavailable};
+    use StoreErrorKind::{Closed, Corrupt, InvalidInput, Schema, Unavailable};
     let (kind, said) = match primary_code(error) {
         Some(code::BUSY | code::LOCKED) => (
             Unavailable,
@@ -197,7 +210,7 @@ fn classify(error: &SqlxError) -> (StoreErrorKind, String) {
         ),
         Some(_) => (Corrupt, "SQLite refused the statement"),
         None => match error {
-            SqlxError::PoolClosed => (Unavailable, "the store is closed. Open it again"),
+            SqlxError::PoolClosed => (Closed, "the store is closed. Open it again"),
             SqlxError::PoolTimedOut => (
                 Unavailable,
                 "no connection became free in time. Keep transactions short",
@@ -301,14 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_or_closed_connection_may_come_back() {
-        for error in [
-            SqlxError::PoolClosed,
-            SqlxError::PoolTimedOut,
-            SqlxError::WorkerCrashed,
-        ] {
+    fn a_lost_connection_may_come_back_and_a_closed_store_does_not() {
+        for error in [SqlxError::PoolTimedOut, SqlxError::WorkerCrashed] {
             assert!(store_error("job", error).is_transient());
         }
+        let closed = store_error("job", SqlxError::PoolClosed);
+        assert_eq!(closed.kind(), StoreErrorKind::Closed);
         let fault = Fault::Sql(SqlxError::WorkerCrashed);
         assert!(fault.breaks_connection() && fault.hits_everybody());
         let busy = Fault::Sql(SqlxError::Database(Box::new(Said(5, "locked"))));

@@ -103,6 +103,8 @@ impl Heartbeat for SqliteHeartbeat {
             .renew(&mut conn, leases, lease)
             .await
             .map_err(|fault| fault.into_store("extend"))?;
+        // Kept in a file that is gone is not kept.
+        self.options.verify_file("extend")?;
         self.conn = Some(conn);
         let answer = |lease: &Lease| match renewed.get(lease) {
             Some(true) => Extended::Cancel,

@@ -24,8 +24,9 @@ impl SqliteStore {
     ///
     /// # Errors
     /// Unavailable, if another writer holds the database for longer than the busy timeout, or
-    /// the store is closed.
+    /// the store is closed. Corrupt, if the database file is not at its path any more.
     pub async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.options.verify_file("begin")?;
         let _asking = self.turn.ask();
         self.transactions
             .begin_with("begin immediate")
@@ -83,7 +84,7 @@ impl SqliteStore {
             .fetch_optional(&mut *conn)
             .await;
         match ours {
-            Ok(Some(_)) => Ok(()),
+            Ok(Some(_)) => Ok(self.options.verify_file("insert")?),
             Ok(None) => other("its queue has another store id"),
             Err(refused) if error::lacks_our_tables(&refused) => {
                 other("it has no table queue_meta")

@@ -60,7 +60,8 @@ fn round_len(jobs: &[&Prepared]) -> usize {
         })
         .count()
         .max(1);
-    if jobs[..fits].iter().all(|job| job.keys.is_none()) {
+    let meets_nothing = |job: &&Prepared| job.keys.is_none() && job.cache.is_none();
+    if jobs[..fits].iter().all(meets_nothing) {
         return fits;
     }
     let (mut ids, mut seen) = (HashSet::new(), HashSet::new());
@@ -88,7 +89,8 @@ struct Round<'a> {
     conn: &'a mut SqliteConnection,
     statements: &'a Statements,
     now: Option<i64>,
-    /// Cache keys and versions to announce at the end of the batch.
+    /// Cache keys and versions to announce: at the end of the batch, or before a job is stored
+    /// of which nobody has looked whether it is stored already.
     versions: Batch,
 }
 
@@ -146,6 +148,7 @@ impl Round<'_> {
     async fn run(&mut self, jobs: &[&Prepared], answers: &mut Vec<Inserted>) -> Result<(), Fault> {
         let mut met = self.probe(jobs).await?.into_iter();
         let mut writes = Writes::default();
+        let mut unseen = false;
         for job in jobs {
             let decision = match &job.keys {
                 Some(keys) => {
@@ -157,9 +160,12 @@ impl Round<'_> {
                 None => Decision::Insert { slot: 0 },
             };
             if let Some(cache) = &job.cache
-                && !matches!(decision, Decision::Conflict { .. })
+                && !matches!(decision, Decision::Conflict { .. } | Decision::Known)
             {
-                self.versions.push(&(&cache.key, cache.version));
+                // The probe has looked for jobs with keys only.
+                let id = job.keys.is_none().then(|| job.id.to_string());
+                unseen |= id.is_some();
+                self.versions.push(&(&cache.key, cache.version, id));
             }
             answers.push(match decision {
                 Decision::Known => Inserted::New { id: job.id },
@@ -193,6 +199,9 @@ impl Round<'_> {
                 }
                 Decision::Conflict { existing, fields } => Inserted::Conflict { existing, fields },
             });
+        }
+        if unseen {
+            self.announce().await?;
         }
         self.write(writes).await
     }
@@ -240,7 +249,7 @@ impl Round<'_> {
             .await
     }
 
-    /// Raises the versions that the batch announced.
+    /// Raises the versions that were announced since the last time.
     async fn announce(&mut self) -> Result<(), Fault> {
         let versions = std::mem::take(&mut self.versions);
         self.execute(&self.statements.insert_version, versions)

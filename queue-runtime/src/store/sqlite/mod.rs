@@ -11,12 +11,14 @@
 //! application's runtime is busy.
 
 mod actions;
+mod aside;
 mod batch;
 mod claim;
 mod connect;
 mod decide;
 mod encode;
 mod error;
+mod file;
 mod heartbeat;
 mod in_tx;
 mod insert;
@@ -101,6 +103,7 @@ impl SqliteStore {
             .await
             .map_err(|fault: Fault| fault.into_store("open"))?;
 
+        let options = options.opened();
         let wake = Arc::new(Wake::new());
         let commits = Arc::new(AtomicU64::new(0));
         let (ops, waiting) = mpsc::channel(WAITING_MAX);

@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use super::encode::Prepared;
 use crate::error::StoreError;
-use crate::job::{Claimed, JobId, Settled, Settlement};
+use crate::job::{Claimed, JobId, JobRecord, Settled, Settlement};
 use crate::store::{Cancelling, ClaimRequest, Inserted, Pruned, Replaying, Retention};
 
 /// Where the answer goes.
@@ -23,6 +23,11 @@ pub(super) enum Op {
         request: Option<ClaimRequest>,
         operation: &'static str,
         reply: Reply<(Vec<Settled>, Vec<Claimed>)>,
+    },
+    /// Lists jobs whose lease has run out, and sets those aside that cannot be read.
+    Expired {
+        limit: usize,
+        reply: Reply<Vec<JobRecord>>,
     },
     /// Calls a job off.
     Cancel { id: JobId, reply: Reply<Cancelling> },
@@ -49,6 +54,7 @@ pub(super) enum Op {
 pub(super) enum Answer {
     Inserted(Vec<Inserted>),
     Exchanged(Vec<Settled>, Vec<Claimed>),
+    Expired(Vec<JobRecord>),
     Cancelled(Cancelling),
     Replayed(Replaying),
     Pruned(Pruned),
@@ -60,6 +66,7 @@ impl Op {
         match self {
             Self::Insert { .. } => "insert",
             Self::Exchange { operation, .. } => operation,
+            Self::Expired { .. } => "expired",
             Self::Cancel { .. } => "cancel",
             Self::Replay { .. } => "replay",
             Self::Prune { .. } => "prune",
@@ -78,7 +85,7 @@ impl Op {
                 request,
                 ..
             } => settlements.len() + request.as_ref().map_or(0, |request| request.limit),
-            Self::Prune { limit, .. } => *limit,
+            Self::Prune { limit, .. } | Self::Expired { limit, .. } => *limit,
             _ => 1,
         }
     }
@@ -88,6 +95,7 @@ impl Op {
         match self {
             Self::Insert { reply, .. } => !reply.is_closed(),
             Self::Exchange { reply, .. } => !reply.is_closed(),
+            Self::Expired { reply, .. } => !reply.is_closed(),
             Self::Cancel { reply, .. } => !reply.is_closed(),
             Self::Replay { reply, .. } => !reply.is_closed(),
             Self::Prune { reply, .. } => !reply.is_closed(),
@@ -105,6 +113,9 @@ impl Op {
             }
             (Self::Exchange { reply, .. }, Ok(Answer::Exchanged(settled, claimed))) => {
                 let _ = reply.send(Ok((settled, claimed)));
+            }
+            (Self::Expired { reply, .. }, Ok(Answer::Expired(expired))) => {
+                let _ = reply.send(Ok(expired));
             }
             (Self::Cancel { reply, .. }, Ok(Answer::Cancelled(cancelling))) => {
                 let _ = reply.send(Ok(cancelling));
@@ -126,6 +137,7 @@ impl Op {
         match self {
             Self::Insert { reply, .. } => drop(reply.send(Err(error))),
             Self::Exchange { reply, .. } => drop(reply.send(Err(error))),
+            Self::Expired { reply, .. } => drop(reply.send(Err(error))),
             Self::Cancel { reply, .. } => drop(reply.send(Err(error))),
             Self::Replay { reply, .. } => drop(reply.send(Err(error))),
             Self::Prune { reply, .. } => drop(reply.send(Err(error))),

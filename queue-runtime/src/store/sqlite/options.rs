@@ -8,7 +8,8 @@ use std::time::Duration;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
 
-use crate::error::OpenError;
+use super::file::OpenedFile;
+use crate::error::{OpenError, StoreError};
 use crate::seam::{Seam, SystemSeam};
 
 /// How long a statement waits for another writer before it gives up.
@@ -50,6 +51,14 @@ impl Synchronous {
 
 /// How to open a [`SqliteStore`](super::SqliteStore).
 ///
+/// The file must stay where it is while the store is open. On Unix a file that was deleted,
+/// moved away or replaced by another is noticed before the next commit is answered: nothing is
+/// accepted into it any more, a worker ends with a [`Corrupt`](crate::error::StoreErrorKind)
+/// error, and the store works again only if the very same file comes back to its path. Not
+/// noticed are: other systems than Unix; a file that is overwritten in place; the loss of the
+/// `-wal` or `-shm` file alone; and what the application commits itself, in a transaction that
+/// had begun before the file was gone. Reads may still be answered from the old file.
+///
 /// ```
 /// use queue_runtime::store::sqlite::{SqliteOptions, Synchronous};
 ///
@@ -66,6 +75,8 @@ pub struct SqliteOptions {
     pub(super) create: Option<bool>,
     pub(super) clock: Option<Arc<dyn Seam>>,
     pub(super) seam: Arc<dyn Seam>,
+    /// The file, once the store has opened it.
+    pub(super) file: Option<OpenedFile>,
 }
 
 impl SqliteOptions {
@@ -136,6 +147,28 @@ impl SqliteOptions {
             create,
             clock: None,
             seam: Arc::new(SystemSeam::new()),
+            file: None,
+        }
+    }
+
+    /// Remembers the file that is open now. Connections that come later never make one, and
+    /// find it also when the process has changed its directory.
+    pub(super) fn opened(mut self) -> Self {
+        let is_path = !self.path.to_string_lossy().starts_with("file:");
+        if let (true, Ok(path)) = (is_path, std::path::absolute(&self.path)) {
+            self.connect = self.connect.filename(&path);
+            self.file = Some(OpenedFile::at(&path));
+            self.path = path;
+        }
+        self.create = Some(false);
+        self
+    }
+
+    /// Refuses to go on if the file is not at its path any more.
+    pub(super) fn verify_file(&self, operation: &'static str) -> Result<(), StoreError> {
+        match &self.file {
+            Some(file) => file.verify(operation),
+            None => Ok(()),
         }
     }
 

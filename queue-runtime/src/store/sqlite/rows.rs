@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Decode, Row, Sqlite, Type};
+use sqlx::{Column, Decode, Error as SqlxError, Row, Sqlite, Type};
 
 use super::error::Fault;
 use crate::job::{
@@ -78,7 +78,29 @@ impl<'r> Columns<'r> {
     pub(super) fn take<T: Decode<'r, Sqlite> + Type<Sqlite>>(&mut self) -> Result<T, Fault> {
         let index = self.next;
         self.next += 1;
-        Ok(self.row.try_get::<T, _>(index)?)
+        self.row
+            .try_get::<T, _>(index)
+            .map_err(|error| match error {
+                // What SQLite calls the column is shorter and says more than its place.
+                SqlxError::ColumnDecode { source, .. } => {
+                    let name = self.row.column(index).name();
+                    Fault::Row(format!("stored {name}: {source}"))
+                }
+                error => Fault::Sql(error),
+            })
+    }
+
+    /// Takes a text as it can be shown, whatever its bytes are.
+    pub(super) fn shown_opt(&mut self) -> Result<Option<String>, Fault> {
+        let stored: Option<&[u8]> = self.take()?;
+        Ok(stored.map(|stored| String::from_utf8_lossy(stored).into_owned()))
+    }
+
+    /// Takes a word, if there is one that this library knows: a newer one may have written
+    /// others.
+    fn known<T: FromStr>(&mut self) -> Result<Option<T>, Fault> {
+        let stored: Option<&str> = self.take()?;
+        Ok(stored.and_then(|stored| stored.parse().ok()))
     }
 
     /// Takes a number of a smaller type.
@@ -140,7 +162,14 @@ fn broken(column: &str, stored: &dyn Display, rule: impl Display) -> Fault {
     Fault::Row(format!("stored {column} {shown:?}: {rule}"))
 }
 
-/// Reads a job of any state; the columns of `job.sql` and `expired.sql`.
+/// The place of the row number among the columns of `expired.sql`, after those of a record.
+pub(super) const EXPIRED_SEQ: usize = 31;
+
+/// The place of the row number among the columns of `claim.sql`.
+pub(super) const CHOSEN_SEQ: usize = 0;
+
+/// Reads a job of any state; the columns of `job.sql` and `finished.sql`, and those of
+/// `expired.sql` but for its last.
 pub(super) fn record(row: &SqliteRow) -> Result<JobRecord, Fault> {
     let mut columns = Columns::of(row);
     Ok(JobRecord {
@@ -166,8 +195,8 @@ pub(super) fn record(row: &SqliteRow) -> Result<JobRecord, Fault> {
         idempotency_key: columns.take()?,
         cache: columns.cache()?,
         deadline: columns.instant_opt()?,
-        last_outcome: columns.parsed_opt::<OutcomeKind>("last_outcome")?,
-        dead_reason: columns.parsed_opt::<DeadReason>("dead_reason")?,
+        last_outcome: columns.known::<OutcomeKind>()?,
+        dead_reason: columns.known::<DeadReason>()?,
         last_error: columns.take()?,
         trace_context: columns.take()?,
         created_at: columns.instant()?,
@@ -175,6 +204,23 @@ pub(super) fn record(row: &SqliteRow) -> Result<JobRecord, Fault> {
         started_at: columns.instant_opt()?,
         finished_at: columns.instant_opt()?,
     })
+}
+
+/// Reads a row of `finished.sql`: its place in the list, whatever is in the row, and the job.
+pub(super) fn finished(row: &SqliteRow) -> Result<(Place, Result<JobRecord, Fault>), Fault> {
+    const FINISHED_AT: usize = 30;
+    let id: &[u8] = row.try_get(0)?;
+    let place = Place {
+        at: row.try_get(FINISHED_AT)?,
+        id: String::from_utf8_lossy(id).into_owned(),
+    };
+    Ok((place, record(row)))
+}
+
+/// A place in the list of final jobs.
+pub(super) struct Place {
+    pub(super) at: i64,
+    pub(super) id: String,
 }
 
 /// Reads an attempt; the columns of `attempts.sql`.
@@ -186,7 +232,7 @@ pub(super) fn attempt(row: &SqliteRow) -> Result<Attempt, Fault> {
         worker: columns.parsed::<WorkerId>("worker")?,
         started_at: columns.instant()?,
         finished_at: columns.instant_opt()?,
-        outcome: columns.parsed_opt::<OutcomeKind>("outcome")?,
+        outcome: columns.known::<OutcomeKind>()?,
         error: columns.take()?,
     })
 }

@@ -8,8 +8,8 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Executor};
 
-use super::error::{Fault, store_error};
-use super::rows::Columns;
+use super::error::{Fault, lacks_our_tables, store_error};
+use super::rows::{Columns, json};
 use super::statements::{PREFIX, Statements};
 use crate::error::{StoreError, StoreErrorKind};
 
@@ -44,17 +44,28 @@ struct Applied {
     compatible_from: i64,
 }
 
-/// Brings the tables up to what this library knows; does nothing where they are.
+/// The tables that [`migrations`] make, without their prefix.
+const TABLES: [&str; 7] = [
+    "meta",
+    "jobs",
+    "finished_jobs",
+    "attempts",
+    "idempotency_keys",
+    "dedupe_windows",
+    "versions",
+];
+
+/// Brings the tables up to what this library knows; does nothing where they are. Refuses a
+/// database in which some of them are missing, or are somebody else's.
 pub(super) async fn migrate(
     conn: &mut SqliteConnection,
     statements: &Statements,
 ) -> Result<(), StoreError> {
     let known = migrations();
-    let fault = |fault: Fault| fault.into_store("migrate");
     loop {
-        let applied = applied(conn, statements).await.map_err(fault)?;
+        let applied = applied(conn, statements).await?;
         let Some(next) = next(&known, applied)? else {
-            return Ok(());
+            return all_there(conn, statements).await;
         };
         conn.execute("begin immediate")
             .await
@@ -68,7 +79,7 @@ pub(super) async fn migrate(
                 conn.execute("rollback")
                     .await
                     .map_err(|e| store_error("migrate", e))?;
-                return Err(fault(error));
+                return Err(error);
             }
         };
     }
@@ -80,30 +91,112 @@ async fn apply(
     statements: &Statements,
     migration: &Migration,
     seen: Option<Applied>,
-) -> Result<(), Fault> {
+) -> Result<(), StoreError> {
     if applied(conn, statements).await? != seen {
         return Ok(());
     }
-    statements
-        .migrations_table
-        .query()
-        .execute(&mut *conn)
-        .await?;
-    sqlx::raw_sql(AssertSqlSafe(migration.sql.clone()))
-        .execute(&mut *conn)
-        .await?;
-    statements
-        .migrations_record
-        .query()
-        .bind(migration.version)
-        .bind(migration.name)
-        .bind(migration.compatible_from)
-        .execute(&mut *conn)
-        .await?;
-    Ok(())
+    if seen.is_none() {
+        none_there(conn, statements).await?;
+    }
+    let change = async {
+        statements
+            .migrations_table
+            .query()
+            .execute(&mut *conn)
+            .await?;
+        sqlx::raw_sql(AssertSqlSafe(migration.sql.clone()))
+            .execute(&mut *conn)
+            .await?;
+        statements
+            .migrations_record
+            .query()
+            .bind(migration.version)
+            .bind(migration.name)
+            .bind(migration.compatible_from)
+            .execute(&mut *conn)
+            .await
+    };
+    match change.await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(store_error("migrate", error)),
+    }
+}
+
+/// Refuses a database that lacks one of our tables although the list of changes is complete.
+async fn all_there(conn: &mut SqliteConnection, statements: &Statements) -> Result<(), StoreError> {
+    let taken = taken(conn, statements).await?;
+    let missing = TABLES
+        .iter()
+        .map(|table| format!("{PREFIX}{table}"))
+        .find(|name| !taken.contains(&(name.clone(), true)));
+    match missing {
+        None => Ok(()),
+        Some(name) => Err(refused(format!(
+            "the table {name} is missing, though {PREFIX}migrations says that it was made. \
+             Restore the file from a backup, or, to begin with an empty queue, drop what is left \
+             under names that start with {PREFIX}"
+        ))),
+    }
+}
+
+/// Refuses to make our tables where something has the name of one already.
+async fn none_there(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+) -> Result<(), StoreError> {
+    match taken(conn, statements).await?.first() {
+        None => Ok(()),
+        Some((name, _)) => Err(refused(format!(
+            "the database has a {name} already, but no {PREFIX}migrations that tells of it. If it \
+             belongs to another program, give the queue a file of its own; if it is a queue that \
+             has lost a table, restore the file from a backup"
+        ))),
+    }
+}
+
+/// Lists which of our tables' names are taken, and whether by a table.
+async fn taken(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+) -> Result<Vec<(String, bool)>, StoreError> {
+    let names = TABLES.map(|table| format!("{PREFIX}{table}"));
+    let read = async {
+        let rows = statements
+            .tables
+            .query()
+            .bind(json(&names))
+            .fetch_all(&mut *conn)
+            .await?;
+        rows.iter()
+            .map(|row| {
+                let mut columns = Columns::of(row);
+                Ok((columns.take()?, columns.take()?))
+            })
+            .collect::<Result<Vec<_>, Fault>>()
+    };
+    read.await.map_err(|fault| fault.into_store("migrate"))
+}
+
+fn refused(rule: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Schema, "migrate", rule)
 }
 
 async fn applied(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+) -> Result<Option<Applied>, StoreError> {
+    match read_applied(conn, statements).await {
+        Ok(applied) => Ok(applied),
+        Err(Fault::Sql(error)) if lacks_our_tables(&error) => Err(refused(format!(
+            "the table {PREFIX}migrations has other columns than this library gave it. If it \
+             belongs to another program, give the queue a file of its own"
+        ))
+        .caused_by(error)),
+        Err(fault) => Err(fault.into_store("migrate")),
+    }
+}
+
+async fn read_applied(
     conn: &mut SqliteConnection,
     statements: &Statements,
 ) -> Result<Option<Applied>, Fault> {
@@ -159,6 +252,16 @@ fn next(known: &[Migration], applied: Option<Applied>) -> Result<Option<&Migrati
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_list_of_tables_is_what_the_migrations_make() {
+        let made: Vec<String> = migrations()
+            .iter()
+            .flat_map(|migration| migration.sql.split("create table ").skip(1))
+            .filter_map(|rest| rest.split_whitespace().next().map(str::to_owned))
+            .collect();
+        assert_eq!(made, TABLES.map(|table| format!("{PREFIX}{table}")));
+    }
 
     fn change(version: i64, compatible_from: i64) -> Migration {
         Migration {

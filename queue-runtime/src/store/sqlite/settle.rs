@@ -190,9 +190,10 @@ async fn held(
 }
 
 fn frees(columns: &mut Columns<'_>) -> Result<Option<(String, String)>, Fault> {
-    let job_type: String = columns.take()?;
-    let dedupe_key: Option<String> = columns.take()?;
-    Ok(dedupe_key.map(|key| (job_type, key)))
+    // What is no text frees nothing, and must not keep the settlements of others from their job.
+    let job_type = columns.shown_opt()?;
+    let dedupe_key = columns.shown_opt()?;
+    Ok(job_type.zip(dedupe_key))
 }
 
 async fn apply(

@@ -54,6 +54,8 @@ macro_rules! statements {
         pub(super) struct Statements {
             /// Opens a writing transaction and reads the store's time.
             pub(super) begin: Sql,
+            /// `aside_attempts`, `aside_final`, `settle_remove`, `aside_keys`, `aside_promote`.
+            pub(super) set_aside: Sql,
             /// `claim_attempts`, then `claim_take`.
             pub(super) claim_start: Sql,
             /// `settle_attempts`, then `settle_final`, then `settle_remove`.
@@ -69,12 +71,19 @@ macro_rules! statements {
                 let begin = Sql::new("begin immediate");
                 let mut all = Self {
                     begin: begin.clone(),
+                    set_aside: begin.clone(),
                     claim_start: begin.clone(),
                     settle_end: begin.clone(),
                     settle_back: begin.clone(),
                     $($name: Sql::new($file),)*
                 };
                 all.begin = begin.then(&all.clock);
+                all.set_aside = all
+                    .aside_attempts
+                    .then(&all.aside_final)
+                    .then(&all.settle_remove)
+                    .then(&all.aside_keys)
+                    .then(&all.aside_promote);
                 all.claim_start = all.claim_attempts.then(&all.claim_take);
                 let ended = &all.settle_attempts;
                 all.settle_end = ended.then(&all.settle_final).then(&all.settle_remove);
@@ -92,6 +101,10 @@ macro_rules! statements {
 }
 
 statements! {
+    aside_attempts = include_str!("sql/aside_attempts.sql");
+    aside_final = include_str!("sql/aside_final.sql");
+    aside_keys = include_str!("sql/aside_keys.sql");
+    aside_promote = include_str!("sql/aside_promote.sql");
     attempts = include_str!("sql/attempts.sql");
     cancel = include_str!("sql/cancel.sql");
     claim = include_str!("sql/claim.sql");
@@ -135,5 +148,6 @@ statements! {
     settle_queued = include_str!("sql/settle_queued.sql");
     settle_remove = include_str!("sql/settle_remove.sql");
     store_id = include_str!("sql/store_id.sql");
+    tables = include_str!("sql/tables.sql");
     unknown_types = include_str!("sql/unknown_types.sql");
 }

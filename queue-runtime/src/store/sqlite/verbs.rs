@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use sqlx::sqlite::SqliteRow;
 
 use super::encode::Prepared;
-use super::error::closed;
+use super::error::{Fault, closed};
 use super::heartbeat::SqliteHeartbeat;
 use super::ops::Op;
-use super::rows::{self, Columns, json, limit};
+use super::rows::{self, Columns, Place, json, limit};
 use super::statements::SqlQuery;
 use super::{SqliteStore, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
@@ -22,6 +22,9 @@ use crate::store::{
     Store, Versions, WakeListener,
 };
 use crate::time::Timestamp;
+
+/// How often one listing of final jobs reads on because some cannot be read.
+const LOOKS_MAX: usize = 100;
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -92,13 +95,29 @@ impl Store for SqliteStore {
 
     async fn expired(&self, count: usize) -> Result<Vec<JobRecord>, StoreError> {
         let now = self.manual_now();
-        self.read(
-            "expired",
-            &self.statements.expired,
-            |query| query.bind(limit(count)).bind(now),
-            rows::record,
-        )
-        .await
+        let records = self
+            .read(
+                "expired",
+                &self.statements.expired,
+                |query| query.bind(limit(count)).bind(now),
+                |row| match rows::record(row) {
+                    Ok(record) => Ok(Some(record)),
+                    Err(Fault::Row(_)) => Ok(None),
+                    Err(fault) => Err(fault),
+                },
+            )
+            .await?;
+        // All or nothing: a row that cannot be read is for the writer, which looks again.
+        match records.into_iter().collect() {
+            Some(expired) => Ok(expired),
+            None => {
+                let op = |reply| Op::Expired {
+                    limit: count,
+                    reply,
+                };
+                self.write("expired", op).await
+            }
+        }
     }
 
     async fn next_due(&self, request: &ClaimRequest) -> Result<Option<Duration>, StoreError> {
@@ -185,20 +204,37 @@ impl Admin for SqliteStore {
         before: Option<(Timestamp, JobId)>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        let (at, id) = before.unzip();
-        self.read(
-            "finished",
-            &self.statements.finished,
-            |query| {
-                query
-                    .bind(state.as_str())
-                    .bind(at.map(Timestamp::as_millis))
-                    .bind(id.map(|id| id.to_string()))
-                    .bind(limit(count))
-            },
-            rows::record,
-        )
-        .await
+        let mut before = before.map(|(at, id)| Place {
+            at: at.as_millis(),
+            id: id.to_string(),
+        });
+        let mut listed = Vec::new();
+        for _ in 0..LOOKS_MAX {
+            let wanted = count - listed.len();
+            let (at, id) = before.map(|place| (place.at, place.id)).unzip();
+            let bind = |query: SqlQuery| {
+                let query = query.bind(state.as_str()).bind(at).bind(id);
+                query.bind(limit(wanted))
+            };
+            let sql = &self.statements.finished;
+            let page = self.read("finished", sql, bind, rows::finished).await?;
+            let is_last = page.len() < wanted;
+            before = None;
+            for (place, record) in page {
+                match record {
+                    Ok(record) => listed.push(record),
+                    Err(fault) => {
+                        let fault = fault.into_store("finished");
+                        tracing::error!(job_id = place.id, %fault, "left out of the final jobs");
+                    }
+                }
+                before = Some(place);
+            }
+            if is_last || listed.len() == count {
+                break;
+            }
+        }
+        Ok(listed)
     }
 
     async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
@@ -247,10 +283,19 @@ impl Admin for SqliteStore {
             |query| query.bind(known),
             |row| {
                 let mut columns = Columns::of(row);
-                Ok((columns.parsed("job_type")?, columns.number("count")?))
+                let job_type = match columns.parsed("job_type") {
+                    Ok(job_type) => job_type,
+                    Err(fault) => {
+                        let fault = fault.into_store("unknown_types");
+                        tracing::error!(%fault, "left out of the unknown types");
+                        return Ok(None);
+                    }
+                };
+                Ok(Some((job_type, columns.number("count")?)))
             },
         )
         .await
+        .map(|counted| counted.into_iter().flatten().collect())
     }
 
     async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {

@@ -16,12 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Executor};
 use tokio::sync::{mpsc, watch};
 
 use super::batch::Batch;
-use super::connect;
 use super::error::Fault;
 use super::ops::Op;
 use super::options::SqliteOptions;
@@ -29,6 +28,7 @@ use super::rows::Columns;
 use super::statements::Statements;
 use super::turn::Turn;
 use super::wake::Look;
+use super::{aside, connect};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::store::Wake;
 
@@ -72,6 +72,8 @@ pub(super) struct Link {
     next_try: Duration,
     /// What the connection has seen of the commits of others.
     data_version: i64,
+    /// Whether the last transaction found no space.
+    is_full: bool,
 }
 
 impl Link {
@@ -85,6 +87,7 @@ impl Link {
             conn: Some(conn),
             failures: 0,
             next_try: Duration::ZERO,
+            is_full: false,
         })
     }
 }
@@ -214,25 +217,43 @@ impl Writer {
         let Some(conn) = self.link.conn.as_mut() else {
             return;
         };
+        if std::mem::take(&mut self.link.is_full) {
+            make_space(conn).await;
+        }
         let mut batch = Batch {
             conn,
             statements: &self.statements,
             clock: self.options.clock.as_ref().map(|clock| clock.now()),
             wake: false,
+            set_aside: Vec::new(),
         };
-        match batch.run(&ops).await {
+        let done = batch.run(&ops).await;
+        if done.is_ok()
+            && let Some(file) = self.options.file.as_ref().filter(|file| file.is_gone())
+        {
+            // What was just committed is in a file that nobody will open again.
+            self.link.conn = None;
+            for op in ops {
+                let error = file.gone(op.name());
+                op.refuse(error);
+            }
+            return;
+        }
+        match done {
             Ok(answers) => {
                 self.commits.fetch_add(1, Ordering::Relaxed);
                 // Before the answers, so that whoever has one finds the hint given.
                 if batch.wake {
                     self.wake.notify();
                 }
+                aside::tell(&batch.set_aside);
                 for (op, answer) in ops.into_iter().zip(answers) {
                     let name = op.name();
                     op.answer(answer.map_err(|fault| fault.into_store(name)));
                 }
             }
             Err(fault) => {
+                self.link.is_full = fault.is_full();
                 if fault.breaks_connection() {
                     self.link.conn = None;
                 }
@@ -255,8 +276,8 @@ impl Writer {
         if self.link.conn.is_some() {
             return Ok(());
         }
-        let now = self.options.seam.elapsed();
-        if now < self.link.next_try {
+        self.options.verify_file("connect")?;
+        if self.options.seam.elapsed() < self.link.next_try {
             return Err(StoreError::new(
                 StoreErrorKind::Unavailable,
                 "connect",
@@ -273,7 +294,8 @@ impl Writer {
             Err(error) => {
                 let pause = REOPEN_MIN.saturating_mul(1 << self.link.failures.min(16));
                 self.link.failures += 1;
-                self.link.next_try = now + pause.min(REOPEN_MAX);
+                // From now on, since the try itself may have taken longer than the pause.
+                self.link.next_try = self.options.seam.elapsed() + pause.min(REOPEN_MAX);
                 Err(StoreError::new(
                     StoreErrorKind::Unavailable,
                     "connect",
@@ -281,6 +303,14 @@ impl Writer {
                 ))
             }
         }
+    }
+}
+
+/// Empties the write-ahead log after a transaction found no space: on a small disk it may itself
+/// be what fills it, and the checkpoints that would empty it follow successful commits only.
+async fn make_space(conn: &mut SqliteConnection) {
+    if let Err(error) = conn.execute("pragma wal_checkpoint(truncate)").await {
+        tracing::debug!(%error, "the write-ahead log could not be emptied");
     }
 }
 

@@ -1,6 +1,6 @@
 -- Lists the jobs whose lease has run out, oldest first.
 -- params: ?1 largest number of jobs, ?2 now in ms or null
--- returns: a row per job (the columns of a record)
+-- returns: a row per job (the columns of a record, then the row number)
 -- locks: nothing; the rescue that follows is guarded by token and time again
 -- index: jobs_leases
 select
@@ -34,7 +34,8 @@ select
   created_at,
   updated_at,
   started_at,
-  finished_at
+  finished_at,
+  seq
 from {q}jobs
 where status = 'processing'
   and locked_until <= coalesce(?2, cast(round(unixepoch('subsec') * 1000) as integer))

@@ -200,8 +200,9 @@ async fn step(dice: &mut Dice, ours: &dyn Store, spec: &dyn Store) -> String {
                 cancelled: dice.span(9_000),
                 dead_letter: dice.span(9_000),
             };
-            let said = both!(prune(&retention, 1_000));
-            format!("prune {retention:?} -> {said:?}")
+            let limit = dice.rng.usize(..4);
+            let said = both!(prune(&retention, limit));
+            format!("prune {retention:?} {limit} -> {said:?}")
         }
         14 => {
             let leases: Vec<Lease> = dice

@@ -6,7 +6,6 @@ use sqlx::Executor;
 use super::world::{World, done, request};
 use crate::error::StoreErrorKind;
 use crate::job::{JobState, JobType, Settled};
-use crate::store::sqlite::ops::Op;
 use crate::store::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::{Admin, Inserted, Store};
 
@@ -166,40 +165,11 @@ async fn a_closed_store_has_finished_what_it_accepted_and_refuses_the_rest() {
     ];
     for error in refused {
         let error = error.expect("the store is closed");
-        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::Closed, "{error}");
     }
     world.store.close().await;
     let again = SqliteStore::open(world.options()).await.unwrap();
     assert_eq!(again.counts().await.unwrap().queued, 20);
-}
-
-#[tokio::test]
-async fn a_writer_that_lost_its_connection_opens_another() {
-    let world = World::new().await;
-    let lose = async || {
-        let sender = world.store.sender().unwrap();
-        sender.send(Op::Break).await.map_err(drop).unwrap();
-    };
-    lose().await;
-    world.store.insert(&[world.job()]).await.unwrap();
-
-    // While it cannot, it says so and does not try again at every call.
-    let (here, away) = (
-        world.dir.path().join("jobs.db"),
-        world.dir.path().join("away"),
-    );
-    std::fs::rename(&here, &away).unwrap();
-    std::fs::create_dir(&here).unwrap();
-    lose().await;
-    let error = world.store.insert(&[world.job()]).await.unwrap_err();
-    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
-    std::fs::remove_dir(&here).unwrap();
-    std::fs::rename(&away, &here).unwrap();
-    let error = world.store.claim(&request(1)).await.unwrap_err();
-    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
-
-    world.hand.advance(std::time::Duration::from_secs(5));
-    assert_eq!(world.claim(9).await.len(), 1);
 }
 
 #[tokio::test]
