@@ -86,6 +86,10 @@ fn each_mistake_in_an_option_is_one_error_that_shows_the_accepted_form() {
         &["unknown `#[job]` option `retrys`; did you mean `retries`?"],
     );
     check(
+        "max_retries = 5",
+        &["unknown `#[job]` option `max_retries`; write `retries`, as in `retries = 5`"],
+    );
+    check(
         "retries = 5, retries = 6",
         &["option `retries` is given twice; keep one of them"],
     );

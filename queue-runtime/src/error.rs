@@ -178,8 +178,9 @@ pub enum EnqueueError {
         /// What is wrong with it.
         source: Box<EnqueueError>,
     },
-    /// The store could not store it. If the kind is `Unavailable` the outcome may be unknown;
-    /// enqueueing again is safe under the same id (`Enqueue::id`), or under an idempotency key.
+    /// The store could not store it. If the kind is `Unavailable` the outcome may be unknown.
+    /// Enqueueing again is safe under the same id (`Enqueue::id`) or an idempotency key. A dedupe
+    /// key is not enough: once the first job has ended, the repeat is a second one.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -23,6 +23,29 @@ const URL_VARIABLES: [&str; 2] = ["QUEUE_URL", "DATABASE_URL"];
 /// An opened queue: enqueues jobs, answers questions about them, and is what a worker runs on.
 ///
 /// Cheap to clone; clones share connections, events and the in-process cache.
+///
+/// ```
+/// use queue_runtime::{JobState, Queue, job};
+///
+/// #[job]
+/// async fn send_welcome(user_id: i64) {
+///     println!("welcome, user {user_id}");
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let queue = Queue::open("memory:").await?;
+/// let sent = send_welcome::enqueue(&queue, 42).await?;
+///
+/// let job = queue.job(sent.id).await?.expect("it was just enqueued");
+/// assert_eq!((job.state, job.attempts), (JobState::Queued, 0));
+/// assert_eq!(queue.cancel(sent.id).await?, JobState::Cancelled);
+/// queue.replay(sent.id).await?;
+/// assert_eq!(queue.counts().await?.queued, 1);
+/// assert!(queue.dead_letters(50).await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Queue {
     backend: Arc<Backend>,
@@ -33,6 +56,19 @@ impl Queue {
     ///
     /// `sqlite://jobs.db` (relative) or `sqlite:///var/lib/app/jobs.db` (absolute) is a file,
     /// made if it is missing; `memory:` lives and dies with the process.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use queue_runtime::Queue;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let queue = Queue::open(format!("sqlite://{}/jobs.db", folder.path().display())).await?;
+    /// assert_eq!(queue.counts().await?.total(), 0);
+    /// queue.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`OpenError`] if the address names no store, or the store cannot be opened.
@@ -70,7 +106,7 @@ impl Queue {
         })
     }
 
-    /// Opens the queue in the database of an sqlx pool, with connections of its own.
+    /// Opens the queue in the database of an sqlx 0.9 pool, with connections of its own.
     ///
     /// # Errors
     /// [`OpenError`] if the database cannot be opened.
@@ -116,12 +152,35 @@ impl Queue {
     }
 
     /// Enqueues one job; options are added to what this returns, then it is awaited.
+    ///
+    /// Takes the payload struct, `queue.enqueue(SendWelcomeJob { user_id: 42 })`, and does the same
+    /// as `send_welcome::enqueue(&queue, 42)`.
     pub fn enqueue<J: Job>(&self, job: J) -> Enqueue<'_, J> {
         Enqueue::new(self, job)
     }
 
     /// Enqueues up to 10,000 jobs at once: all are stored or none, and each is answered in
     /// order. The inner result differs from `Ok` only for a conflict of an idempotency key.
+    ///
+    /// ```
+    /// use queue_runtime::{Queue, job};
+    ///
+    /// #[job(dedupe = "user_id")]
+    /// async fn send_newsletter(user_id: i64) {
+    ///     println!("news for user {user_id}");
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let queue = Queue::open("memory:").await?;
+    /// let jobs = [7, 8, 7].map(|user_id| SendNewsletterJob { user_id });
+    ///
+    /// let answers = queue.enqueue_all(jobs).await?;
+    /// let enqueued = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
+    /// assert!(enqueued[2].duplicate && enqueued[2].id == enqueued[0].id);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn enqueue_all<J: Job>(&self, jobs: impl IntoIterator<Item = J>) -> EnqueueAll<'_, J> {
         EnqueueAll::new(&self.backend, jobs.into_iter().collect())
     }
@@ -191,7 +250,32 @@ impl Queue {
     }
 
     /// Begins an immediate transaction in the queue's SQLite file, for enqueueing with `in_tx`
-    /// beside the application's own writes. Holds the file's one write lock until it ends.
+    /// beside the application's own writes. Holds the file's one write lock until it ends. The
+    /// transaction is one of sqlx 0.9.
+    ///
+    /// ```
+    /// use queue_runtime::{Queue, job};
+    ///
+    /// #[job]
+    /// async fn send_welcome(user_id: i64) {
+    ///     println!("welcome, user {user_id}");
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let url = format!("sqlite://{}/app.db", folder.path().display());
+    /// let queue = Queue::open(url).await?;
+    /// let mut tx = queue.begin().await?;
+    /// sqlx::query("create table users (id integer primary key)").execute(&mut *tx).await?;
+    /// sqlx::query("insert into users (id) values (42)").execute(&mut *tx).await?;
+    /// send_welcome::enqueue(&queue, 42).in_tx(&mut tx).await?;
+    /// tx.commit().await?;
+    /// assert_eq!(queue.counts().await?.queued, 1);
+    /// # queue.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`StoreError`] of kind `Unsupported` on another store, `Unavailable` while the file is

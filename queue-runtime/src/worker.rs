@@ -40,6 +40,31 @@ use crate::queue::Queue;
 use crate::time::Timestamp;
 
 /// A worker that is ready to run.
+///
+/// ```standalone_crate
+/// use std::time::Duration;
+///
+/// use queue_runtime::{Queue, Worker, job};
+///
+/// #[job]
+/// async fn send_welcome(user_id: i64) {
+///     println!("welcome, user {user_id}");
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let queue = Queue::open("memory:").await?;
+/// send_welcome::enqueue(&queue, 42).await?;
+/// let worker = Worker::builder(&queue)
+///     .concurrency(20)
+///     .grace(Duration::from_secs(25))
+///     .build()?;
+/// // A lasting worker calls `run()`, which ends at SIGINT or SIGTERM.
+/// worker.run_until_empty().await?;
+/// assert_eq!(queue.counts().await?.done, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,

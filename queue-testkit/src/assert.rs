@@ -1,7 +1,7 @@
 //! Assertions about what a program has enqueued, by pattern on the typed payload.
 
 /// Asserts that a job whose payload matches a pattern waits in a
-/// [`TestQueue`](crate::stepper::TestQueue); lists the waiting jobs if none does.
+/// [`TestQueue`](crate::TestQueue); lists the waiting jobs if none does.
 ///
 /// The pattern is one of the payload's type, and may carry a condition:
 /// `assert_enqueued!(test, SendWelcomeJob { user_id, .. } if *user_id > 40)`. Uses `.await`.

@@ -1,6 +1,6 @@
 //! Deterministic tests for background jobs, and the proof that a store keeps its promises.
 //!
-//! A program tests its own jobs on a [`stepper::TestQueue`]: real handlers on a store in memory,
+//! A program tests its own jobs on a [`TestQueue`]: real handlers on a store in memory,
 //! one step at a time. Time is moved by hand ([`clock`]), calls are written down ([`recorder`]) or
 //! made to fail on demand ([`faulty`]). One [`conformance`] suite says what every store means by
 //! its verbs, so that a store of your own can prove itself.
@@ -13,4 +13,8 @@ pub mod recorder;
 pub mod faulty;
 pub mod conformance;
 
+#[doc(inline)]
+pub use clock::TestSeam;
+#[doc(inline)]
+pub use stepper::TestQueue;
 pub use verb::Verb;

@@ -9,8 +9,7 @@
 //! use std::time::Duration;
 //!
 //! use queue_runtime::{JobError, job};
-//! use queue_testkit::assert_enqueued;
-//! use queue_testkit::stepper::TestQueue;
+//! use queue_testkit::{TestQueue, assert_enqueued};
 //!
 //! #[job]
 //! async fn send_welcome(user_id: i64) -> Result<(), JobError> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use queue_runtime::job::JobResult;
 use queue_runtime::store::ClaimRequest;
 use queue_runtime::{Data, JobContext, JobError, JobState, job};
+use queue_testkit::TestQueue;
 use queue_testkit::conformance::jobs::worker;
-use queue_testkit::stepper::TestQueue;
 use queue_testkit::{Verb, assert_enqueued, assert_not_enqueued};
 
 /// What the handlers did, in order.

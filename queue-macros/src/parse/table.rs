@@ -86,6 +86,29 @@ pub(crate) const OPTIONS: &[Spec] = &[
     reserved("state"),
 ];
 
+/// What to write for an option of another framework, by the name that it has there.
+pub(crate) fn foreign(name: &str) -> Option<&'static str> {
+    let instead = match name {
+        "max_attempts" | "attempts" => {
+            "write `retries`, which does not count the first attempt: `retries = 4` makes five"
+        }
+        "retry" | "max_retries" => "write `retries`, as in `retries = 5`",
+        "unique" | "unique_for" | "unique_by" | "job_key" => {
+            "write `dedupe`, as in `dedupe = \"user_id\"`, and `dedupe_until` for how long"
+        }
+        "delay" | "scheduled_at" | "schedule" | "run_at" => {
+            "when a job runs is said where it is enqueued, as in \
+             `send::enqueue(&queue, ..).delay(..)`"
+        }
+        "concurrency" => {
+            "how many jobs run at once is the worker's, as in \
+             `Worker::builder(&queue).concurrency(10)`"
+        }
+        _ => return None,
+    };
+    Some(instead)
+}
+
 const fn once(name: &'static str, takes: &'static str, example: &'static str) -> Spec {
     Spec {
         name,
@@ -107,6 +130,12 @@ const fn reserved(name: &'static str) -> Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_foreign_name_is_no_option() {
+        let named = OPTIONS.iter().filter(|spec| foreign(spec.name).is_some());
+        assert_eq!(named.count(), 0);
+    }
 
     #[test]
     fn no_option_is_listed_twice() {

@@ -4,7 +4,7 @@
 
 use crate::errors::Errors;
 use crate::parse::Written;
-use crate::parse::table::{OPTIONS, Spec, Status};
+use crate::parse::table::{OPTIONS, Spec, Status, foreign};
 use crate::suggest;
 
 /// One known option with what was written for it.
@@ -90,6 +90,9 @@ fn unknown(name: &str) -> String {
         .iter()
         .filter(|spec| spec.status != Status::Reserved);
     let names = usable.map(|spec| spec.name);
+    if let Some(instead) = foreign(name) {
+        return format!("unknown `#[job]` option `{name}`; {instead}");
+    }
     let hint = suggest::hint(name, names.clone());
     if hint.is_empty() {
         return format!(

@@ -47,6 +47,10 @@ pub(crate) fn keys(chosen: &Chosen<'_>, signature: &Signature, errors: &mut Erro
     }
 }
 
+/// Why no name can be right in the key of a job without payload, and what can be written.
+const NO_FIELDS: &str = "this job has none. A key for all its jobs is given where one is enqueued, \
+                         as in `.dedupe_key(\"nightly\")`";
+
 /// The names a key may use.
 struct Scope<'a> {
     arguments: &'a [Arg],
@@ -197,7 +201,7 @@ impl Scope<'_> {
             .collect();
         let names = || names.iter().map(String::as_str);
         let known = match suggest::list(names()) {
-            list if list.is_empty() => "this job has none".to_owned(),
+            list if list.is_empty() => NO_FIELDS.to_owned(),
             list => format!("payload fields are: {list}"),
         };
         let is_injected = self

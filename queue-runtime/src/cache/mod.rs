@@ -113,6 +113,24 @@ impl Cache {
 
     /// Returns the value under a key, as the type it was published as; `None` if there is none,
     /// it is older than five minutes, the thing is gone, or it is not such a type.
+    ///
+    /// ```
+    /// use queue_runtime::Queue;
+    ///
+    /// fn load(user_id: i64) -> String {
+    ///     format!("user {user_id}")
+    /// }
+    ///
+    /// /// What a refresh job published in this process, or else the data themselves.
+    /// fn user_name(queue: &Queue, user_id: i64) -> String {
+    ///     match queue.cache().get::<String>(&format!("user:{user_id}")) {
+    ///         Some(cached) if !cached.is_stale => cached.value,
+    ///         _ => load(user_id),
+    ///     }
+    /// }
+    ///
+    /// assert_eq!(user_name(&Queue::in_memory(), 7), "user 7");
+    /// ```
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<Cached<T>> {
         let entry = self.entries.get(key)?;
         let age = self.seam.elapsed().saturating_sub(entry.published_at);

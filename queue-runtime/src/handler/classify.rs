@@ -12,7 +12,34 @@ pub(super) const LINKS_MAX: usize = 64;
 /// Says what an error of the user's own means for its job.
 ///
 /// Usually derived: `#[derive(Classify)]` on an error enum, with `#[job(permanent)]` on the
-/// variants that trying again cannot help.
+/// variants that trying again cannot help. By hand, where a variant alone does not say it:
+///
+/// ```
+/// use queue_runtime::{Class, Classify, job};
+///
+/// #[derive(Debug, thiserror::Error)]
+/// enum ShopError {
+///     #[error("the shop answered with code {0}")]
+///     Refused(u32),
+///     #[error("connection")]
+///     Connection(#[from] std::io::Error),
+/// }
+///
+/// impl Classify for ShopError {
+///     fn class(&self) -> Class {
+///         match self {
+///             Self::Refused(1000..2000) => Class::Permanent,
+///             Self::Refused(_) => Class::Retry,
+///             Self::Connection(_) => Class::Unknown,
+///         }
+///     }
+/// }
+///
+/// #[job]
+/// async fn reserve(order: u32) -> Result<(), ShopError> {
+///     Err(ShopError::Refused(order))
+/// }
+/// ```
 pub trait Classify {
     /// Returns the class of this error; `Unknown` leaves it to the built-in table.
     fn class(&self) -> Class;
@@ -20,6 +47,25 @@ pub trait Classify {
 
 /// An HTTP status that a service answered with, as an error: 408, 425, 429 and 5xx are tried
 /// again, other 4xx are not.
+///
+/// HTTP clients have error types of their own; this is what to make of their answer:
+///
+/// ```
+/// use queue_runtime::{JobError, StatusError, job};
+///
+/// async fn post(url: &str) -> std::io::Result<u16> {
+///     let _ = url;
+///     Ok(404)
+/// }
+///
+/// #[job]
+/// async fn deliver(url: String) -> Result<(), JobError> {
+///     match post(&url).await? {
+///         200..300 => Ok(()),
+///         status => Err(StatusError(status).into()),
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusError(pub u16);
 

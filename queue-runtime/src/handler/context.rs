@@ -15,6 +15,30 @@ use crate::time::Timestamp;
 ///
 /// Take it as an argument of type `JobContext`; jobs can be enqueued through it like through a
 /// queue: `send_welcome::enqueue(&ctx, 42)`.
+///
+/// ```
+/// use queue_runtime::{JobContext, JobError, job};
+///
+/// #[job]
+/// async fn charge_card(ctx: JobContext, order: u32) -> Result<(), JobError> {
+///     println!("order {order}, attempt {} of {}", ctx.attempt(), ctx.max_attempts());
+///     // The id is the same over all attempts, so the payment service can tell a repeat.
+///     println!("idempotency key for the service: {}", ctx.job_id());
+///     send_receipt::enqueue(&ctx, order).await?;
+///     Ok(())
+/// }
+///
+/// #[job]
+/// async fn send_receipt(order: u32) {
+///     println!("receipt for order {order}");
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), JobError> {
+/// // A unit test makes a context of its own.
+/// charge_card(JobContext::for_test(), 77).await
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct JobContext {
     backend: Arc<Backend>,

@@ -13,6 +13,56 @@ use super::error::JobError;
 ///
 /// Every `Data<T>` that a handler takes must be given to the worker with
 /// `Worker::builder(&queue).data(value)`; a missing one is an error when the worker is built.
+///
+/// ```
+/// use queue_runtime::{Data, job};
+///
+/// struct Mailer {
+///     from: String,
+/// }
+///
+/// #[job]
+/// async fn send_welcome(user_id: i64, mailer: Data<Mailer>) {
+///     println!("{} welcomes user {user_id}", mailer.from);
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // In a worker: `.data(Mailer { .. })`. In a unit test the job is called like any function:
+/// send_welcome(42, Data::new(Mailer { from: "us".into() })).await;
+/// # }
+/// ```
+///
+/// A trait object is shared as `Data<Arc<dyn Trait>>`, since a worker keeps one value per sized
+/// type. Program and test then give different implementations of it:
+///
+/// ```standalone_crate
+/// use std::sync::Arc;
+///
+/// use queue_runtime::{Data, Queue, Worker, job};
+///
+/// trait Mail: Send + Sync {
+///     fn send(&self, user_id: i64);
+/// }
+///
+/// struct Printed;
+///
+/// impl Mail for Printed {
+///     fn send(&self, user_id: i64) {
+///         println!("welcome, user {user_id}");
+///     }
+/// }
+///
+/// #[job]
+/// async fn send_welcome(user_id: i64, mail: Data<Arc<dyn Mail>>) {
+///     mail.send(user_id);
+/// }
+///
+/// let mail: Arc<dyn Mail> = Arc::new(Printed);
+/// let queue = Queue::in_memory();
+/// let worker = Worker::builder(&queue).data(mail).build()?;
+/// # Ok::<(), queue_runtime::BuildError>(())
+/// ```
 pub struct Data<T: ?Sized>(Arc<T>);
 
 impl<T> Data<T> {
@@ -79,6 +129,37 @@ impl fmt::Debug for DataMap {
 }
 
 /// An argument that is not payload: it is made for each attempt from what the worker has.
+///
+/// `JobContext` and `Data<T>` are such arguments. A type of your own is marked with `#[inject]`:
+///
+/// ```
+/// use queue_runtime::handler::{DataMap, RunCx};
+/// use queue_runtime::{Data, Inject, JobContext, JobError, job};
+///
+/// struct Settings {
+///     tenant: String,
+/// }
+///
+/// /// The tenant and the attempt, for log lines.
+/// struct Origin(String);
+///
+/// impl Inject for Origin {
+///     fn present(data: &DataMap) -> bool {
+///         data.has::<Settings>()
+///     }
+///
+///     fn inject(cx: &RunCx) -> Result<Self, JobError> {
+///         let settings = Data::<Settings>::inject(cx)?;
+///         let attempt = JobContext::inject(cx)?.attempt();
+///         Ok(Self(format!("{} (attempt {attempt})", settings.tenant)))
+///     }
+/// }
+///
+/// #[job]
+/// async fn send_welcome(user_id: i64, #[inject] origin: Origin) {
+///     println!("{}: welcome, user {user_id}", origin.0);
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be injected into a job",
     label = "not an injectable type",

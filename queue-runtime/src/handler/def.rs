@@ -14,6 +14,12 @@ use crate::job::{Backoff, DedupeUntil, OnDuplicate, PayloadReader, PayloadWriter
 /// A typed job: the payload type of a handler.
 ///
 /// Implemented by `#[job]` for the payload struct that it writes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job",
+    label = "not the payload of a job",
+    note = "for `#[job] async fn send_welcome(..)` write `queue.enqueue(SendWelcomeJob {{ .. }})` or \
+            `send_welcome::enqueue(&queue, ..)`; calling the function runs it at once"
+)]
 pub trait Job: Sized + Send + Sync + 'static {
     /// The definition.
     const DEF: &'static JobDef;

@@ -13,9 +13,49 @@ use crate::rules::classify::{Class, class};
 ///
 /// `?` on any standard error makes one that is retried, unless the
 /// [classifier](crate::rules::classify) knows that trying again cannot help. The constructors
-/// say it outright. It is deliberately not a `std::error::Error`, so that `?` can convert from
-/// all of them; a job that returns `anyhow::Result` is fine, and inside a job that returns this
-/// type `anyhow` errors go through `.map_err(JobError::retry)`.
+/// say it outright.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use queue_runtime::{JobError, JobResultExt, job};
+///
+/// #[job]
+/// async fn import(row: String) -> Result<(), JobError> {
+///     // Text that is no number stays that: a dead letter, since the classifier knows this error.
+///     let customer: u64 = row.parse()?;
+///     // A file that cannot be read is tried again.
+///     let file = std::fs::read(format!("/no/such/folder/{customer}"))?;
+///     // What the handler knows better than the classifier it says itself.
+///     match file.len() {
+///         0 => Err(JobError::snooze(Duration::from_secs(60))),
+///         1..1_000_000 => Ok(()),
+///         _ => Err(JobError::permanent("the file is too large")),
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let failed = import("7".to_owned()).await.expect_err("there is no such folder");
+/// println!("{failed}");
+/// # }
+/// ```
+///
+/// It is deliberately not a `std::error::Error`, so that `?` can convert from all of them.
+///
+/// # With `anyhow`
+///
+/// A job that returns `anyhow::Result<()>` compiles, and the classifier looks at the sources of
+/// its error. The outermost error itself is hidden by `anyhow`, so a bare `?` on an error that has
+/// no source is not recognised and is tried again, even a 404 as [`StatusError`](super::StatusError).
+/// Write one of these instead:
+///
+/// - `.context("fetch the invoice")?`, which makes the error a source, where it is recognised;
+/// - `.map_err(Permanent::new)?` with [`Permanent`](super::Permanent), if trying again cannot help;
+/// - `Result<(), JobError>` as the return type, where `?` keeps the type of a standard error.
+///
+/// Inside a job that returns `Result<(), JobError>`, `?` does not take an `anyhow::Error`: write
+/// `.permanent()?` ([`JobResultExt`]) or `.map_err(JobError::retry)?`.
 pub struct JobError {
     ending: Ending,
     error: Option<BoxError>,
@@ -147,6 +187,10 @@ impl fmt::Debug for JobError {
 
 /// An error that a job may return: a [`JobError`], or anything that converts into a boxed
 /// error, such as a `thiserror` enum, `anyhow::Error`, `String` or `&str`.
+///
+/// A bare `?` into `anyhow::Error` hides the error's type from the classifier: a 404 as
+/// `StatusError` is tried again. `.context(..)` and [`Permanent`](super::Permanent) keep it in
+/// sight; [`JobError`] says what to write.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error type of a `#[job]` function",
     label = "not an error type",
@@ -172,6 +216,23 @@ impl<E: Into<BoxError>> IntoJobError for E {
 }
 
 /// Says on a result what should come of its error: `fetch().await.permanent()?`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use queue_runtime::{JobError, JobResultExt, job};
+///
+/// async fn fetch(page: &str) -> std::io::Result<String> {
+///     Ok(format!("<h1>{page}</h1>"))
+/// }
+///
+/// #[job]
+/// async fn render(config: String, page: String) -> Result<(), JobError> {
+///     let _config: serde_json::Value = serde_json::from_str(&config).permanent()?;
+///     let _text = fetch(&page).await.retry_after(Duration::from_secs(30))?;
+///     Ok(())
+/// }
+/// ```
 pub trait JobResultExt<T> {
     /// Makes the error permanent.
     ///

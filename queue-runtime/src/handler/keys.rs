@@ -29,6 +29,25 @@ impl KeyWriter {
 }
 
 /// A value that may be part of a key: its text names it and never changes its form.
+///
+/// ```
+/// use queue_runtime::{KeyPart, KeyWriter, job};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone, Serialize, Deserialize)]
+/// struct UserId(i64);
+///
+/// impl KeyPart for UserId {
+///     fn write(&self, key: &mut KeyWriter) {
+///         key.part(self.0.to_string());
+///     }
+/// }
+///
+/// #[job(dedupe = "user_id")]
+/// async fn send_welcome(user_id: UserId) {
+///     println!("welcome, user {}", user_id.0);
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a dedupe, idempotency or cache key",
     label = "not a key part",

@@ -6,6 +6,26 @@ use std::fmt;
 use crate::error::BoxError;
 
 /// Marks an error as permanent in a way that survives `anyhow`, boxes and being a source.
+///
+/// ```
+/// use queue_runtime::{Permanent, job};
+///
+/// type BoxError = Box<dyn std::error::Error + Send + Sync>;
+///
+/// // A library that knows nothing of jobs.
+/// fn address(text: &str) -> Result<&str, BoxError> {
+///     match text.contains('@') {
+///         true => Ok(text),
+///         false => Err(Permanent::new("not an address").into()),
+///     }
+/// }
+///
+/// #[job]
+/// async fn send_welcome(email: String) -> Result<(), BoxError> {
+///     println!("welcome, {}", address(&email)?);
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Permanent {
     // The mark is one link down, because an error that has been boxed by another library cannot

@@ -82,6 +82,32 @@ impl<T: Serialize> JobOutput for T {
 ///
 /// The handler never writes the cache. It returns this, and the runtime publishes it if no newer
 /// version is known by then.
+///
+/// ```
+/// use queue_runtime::{JobError, Refreshed, job};
+///
+/// /// Reads the row and the version that it has now.
+/// async fn load_user(user_id: i64) -> std::io::Result<Option<(u64, String)>> {
+///     Ok((user_id == 7).then(|| (3, "Ada".to_owned())))
+/// }
+///
+/// #[job(cache = "user:{user_id}", version = "version")]
+/// async fn refresh_user(user_id: i64, version: u64) -> Result<Refreshed<String>, JobError> {
+///     let _ = version; // what it was enqueued for; the row may be newer
+///     Ok(match load_user(user_id).await? {
+///         Some((version, name)) => Refreshed::at(version, name),
+///         None => Refreshed::gone(),
+///     })
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), JobError> {
+/// assert_eq!(refresh_user(7, 2).await?, Refreshed::at(3, "Ada".to_owned()));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Readers look in the queue's [`Cache`](crate::cache::Cache).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refreshed<T>(Found<T>);
 

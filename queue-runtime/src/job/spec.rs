@@ -128,7 +128,9 @@ pub enum OnDuplicate {
     /// Rewrites the waiting job's payload in place; acts as [`Rerun`](Self::Rerun) on a running
     /// one.
     Replace,
-    /// Keeps one job waiting behind the running one.
+    /// Keeps one job waiting behind the running one. Under a dedupe window
+    /// ([`DedupeUntil::Window`]) nothing is stored behind: the newcomer is answered with the job
+    /// that exists until the window has passed, as under [`Keep`](Self::Keep).
     Rerun,
 }
 

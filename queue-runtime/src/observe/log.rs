@@ -1,6 +1,8 @@
-//! Events as log lines: one at the end of each attempt, with fixed field names.
+//! Events as log lines, with fixed field names.
 //!
-//! Payloads are never logged.
+//! An attempt whose end is recorded has the line `attempt ended`. Others have lines of their own:
+//! one that lost its lease (`lease lost`), one whose result came too late (`result refused`), and
+//! one that was taken from its worker (`lease ran out`). Payloads are never logged.
 
 use crate::job::{JobEvent, JobResult, JobState};
 

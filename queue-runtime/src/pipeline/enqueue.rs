@@ -39,6 +39,33 @@ impl<'q> EnqueueTarget<'q> for &'q JobContext {
 /// One enqueue on its way; options are added, then it is awaited.
 ///
 /// Dropping the future leaves it unknown whether the job was stored.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use queue_runtime::{Queue, job};
+///
+/// #[job]
+/// async fn send_reminder(order: u32) {
+///     println!("order {order} is waiting");
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let queue = Queue::open("memory:").await?;
+/// let sent = send_reminder::enqueue(&queue, 77)
+///     .delay(Duration::from_hours(24))
+///     .priority(10)
+///     .retries(2)
+///     .dedupe_key("order-77")
+///     .await?;
+/// assert!(!sent.duplicate);
+///
+/// let again = send_reminder::enqueue(&queue, 77).dedupe_key("order-77").await?;
+/// assert!(again.duplicate && again.id == sent.id);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "an enqueue does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Enqueue<'q, J> {
@@ -106,7 +133,36 @@ impl<'q, J: Job> Enqueue<'q, J> {
     }
 
     /// Stores the job in the caller's transaction: visible with its commit, gone with its
-    /// rollback. Takes `&mut` of an sqlx SQLite transaction or connection.
+    /// rollback. Takes `&mut` of an SQLite transaction or connection of sqlx 0.9, on the same
+    /// file as the queue; one of another sqlx version does not compile.
+    ///
+    /// ```no_run
+    /// use queue_runtime::{Queue, job};
+    ///
+    /// #[job]
+    /// async fn send_welcome(user_id: i64) {
+    ///     println!("welcome, user {user_id}");
+    /// }
+    ///
+    /// async fn sign_up(
+    ///     pool: &sqlx::SqlitePool,
+    ///     queue: &Queue,
+    ///     email: &str,
+    /// ) -> Result<(), Box<dyn std::error::Error>> {
+    ///     // `immediate` takes the write lock at once, so that a read cannot go stale before.
+    ///     let mut tx = pool.begin_with("begin immediate").await?;
+    ///     let inserted = sqlx::query("insert into users (email) values (?)")
+    ///         .bind(email)
+    ///         .execute(&mut *tx)
+    ///         .await?;
+    ///     let user_id = inserted.last_insert_rowid();
+    ///     send_welcome::enqueue(queue, user_id).in_tx(&mut tx).await?;
+    ///     tx.commit().await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// Without a pool of its own a program begins with [`Queue::begin`](crate::Queue::begin).
     #[cfg(feature = "sqlite")]
     pub fn in_tx(mut self, tx: impl Into<Tx<'q>>) -> Self {
         self.tx = Some(tx.into());

@@ -125,6 +125,19 @@ impl Counts {
 }
 
 /// How long final jobs are kept, counted from when they became final.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use queue_runtime::{Queue, Retention, Worker};
+///
+/// let retention = Retention {
+///     done: Duration::from_hours(24),
+///     ..Retention::default()
+/// };
+/// let queue = Queue::in_memory();
+/// let worker = Worker::builder(&queue).retention(retention);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Jobs that finished well; 7 days.

@@ -77,12 +77,45 @@ impl WorkerBuilder {
 
     /// Gives the handlers a value that they take as `Data<T>`. A `Data<T>` or `Arc<T>` that is
     /// shared with other parts of the program goes through [`shared`](Self::shared).
+    ///
+    /// ```standalone_crate
+    /// use queue_runtime::{Data, Queue, Worker, job};
+    ///
+    /// struct Mailer;
+    ///
+    /// #[job]
+    /// async fn send_welcome(user_id: i64, mailer: Data<Mailer>) {
+    ///     let _ = (user_id, mailer);
+    /// }
+    ///
+    /// let queue = Queue::in_memory();
+    /// let worker = Worker::builder(&queue).data(Mailer).build()?;
+    /// # Ok::<(), queue_runtime::BuildError>(())
+    /// ```
     pub fn data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.data.insert(Data::new(value));
         self
     }
 
-    /// Gives the handlers a value that other parts of the program share.
+    /// Gives the handlers a value that other parts of the program share, as a `Data<T>` or an
+    /// `Arc<T>`. They take it as `Data<T>`, as if it had been given to [`data`](Self::data).
+    ///
+    /// ```standalone_crate
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::AtomicU64;
+    ///
+    /// use queue_runtime::{Data, Queue, Worker, job};
+    ///
+    /// #[job]
+    /// async fn count(by: u64, total: Data<AtomicU64>) {
+    ///     total.fetch_add(by, std::sync::atomic::Ordering::Relaxed);
+    /// }
+    ///
+    /// let total = Arc::new(AtomicU64::new(0));
+    /// let queue = Queue::in_memory();
+    /// let worker = Worker::builder(&queue).shared(Arc::clone(&total)).build()?;
+    /// # Ok::<(), queue_runtime::BuildError>(())
+    /// ```
     pub fn shared<T: Send + Sync + 'static>(mut self, value: impl Into<Data<T>>) -> Self {
         self.data.insert(value.into());
         self
@@ -145,9 +178,11 @@ impl WorkerBuilder {
         self
     }
 
-    /// How long running attempts may go on after a shutdown was asked for, in all; 30 s unless
-    /// said otherwise. What is left is stopped and handed back, which costs no attempt. At least
-    /// a second of it, or one on top of less, is kept for recording that.
+    /// How long a shutdown may take in all, from when it is asked for; 30 s unless said
+    /// otherwise. A fifth of it, at least 1 s and at most 5 s, is kept for recording; for the rest
+    /// of it running attempts may go on (25 s of 30 s). What still runs then is stopped and handed
+    /// back, which costs no attempt. With less than a second of grace attempts are stopped at once
+    /// and the second for recording comes on top.
     pub fn grace(mut self, budget: Duration) -> Self {
         self.config.grace = budget;
         self

@@ -13,6 +13,28 @@ use crate::pipeline::dispatch::panic_message;
 ///
 /// Hooks run in line, so they should be quick. A hook that panics is logged and changes nothing
 /// about the job.
+///
+/// ```standalone_crate
+/// use queue_runtime::{DeadLetter, Hooks, Queue, Worker, job};
+///
+/// #[job]
+/// async fn send_welcome(user_id: i64) {
+///     println!("welcome, user {user_id}");
+/// }
+///
+/// struct TellOperators;
+///
+/// impl Hooks for TellOperators {
+///     fn on_dead_letter(&self, dead: &DeadLetter) {
+///         let error = dead.error.as_deref().unwrap_or("no error text");
+///         println!("{} {} will not be tried again: {error}", dead.job_type, dead.id);
+///     }
+/// }
+///
+/// let queue = Queue::in_memory();
+/// let worker = Worker::builder(&queue).hooks(TellOperators).build()?;
+/// # Ok::<(), queue_runtime::BuildError>(())
+/// ```
 pub trait Hooks: Send + Sync + 'static {
     /// Runs before the handler of each attempt.
     fn before_attempt(&self, _ctx: &JobContext) {}

@@ -13,6 +13,26 @@ static SIGNALS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::n
 ///
 /// The first call takes the signals over for the rest of the process: they do not end it by
 /// themselves any more. If the system refuses, this logs that and waits for ever.
+///
+/// [`Worker::run`](super::Worker::run) waits for this by itself. It is there for programs that also
+/// end for reasons of their own:
+///
+/// ```no_run
+/// use queue_runtime::{Queue, Worker, WorkerError, shutdown_signal};
+///
+/// async fn work(
+///     queue: &Queue,
+///     leader_lost: impl Future<Output = ()>,
+/// ) -> Result<(), WorkerError> {
+///     let stop = async {
+///         tokio::select! {
+///             () = shutdown_signal() => {}
+///             () = leader_lost => {}
+///         }
+///     };
+///     Worker::builder(queue).run_until(stop).await
+/// }
+/// ```
 pub async fn shutdown_signal() {
     let mut next = NextSignal::from_now();
     count_signals();

@@ -182,3 +182,16 @@ async fn a_job_sent_to_a_queue_whose_worker_lacks_its_state_waits_for_another() 
 
 #[job]
 async fn mails_too_elsewhere() {}
+
+#[tokio::test]
+async fn two_workers_of_one_name_have_ids_of_their_own() {
+    let queue = Queue::in_memory();
+    let built = || {
+        let worker = Worker::builder(&queue).name("mail").job::<MailsTooJob>();
+        worker.build().expect("it fits").id().to_string()
+    };
+    let (one, other) = (built(), built());
+
+    assert!(one.starts_with("mail@") && other.starts_with("mail@"));
+    assert_ne!(one, other);
+}

@@ -193,3 +193,29 @@ async fn an_announced_version_makes_the_older_value_stale_at_once() {
         .expect("it is still there");
     assert_eq!((seen.version, seen.is_stale), (3, true));
 }
+
+#[job(cache = "user:{user_id}", version = "version", retries = 0)]
+async fn fails_to_refresh(user_id: i64, version: u64) -> Result<Refreshed<String>, JobError> {
+    Err(JobError::permanent(format!(
+        "user {user_id} at {version}: the database is away"
+    )))
+}
+
+#[tokio::test]
+async fn a_refresh_that_fails_leaves_the_entry_as_it_was() {
+    let world = World::new();
+    let users = users(3, "Ada");
+    let sent = refresh_user::enqueue(&world.queue, 7, 3)
+        .await
+        .expect("enqueued");
+    world.run(worker(&world, &users), &[sent.id]).await;
+
+    let sent = fails_to_refresh::enqueue(&world.queue, 7, 4)
+        .await
+        .expect("enqueued");
+    let worker = worker(&world, &users).job::<FailsToRefreshJob>();
+    world.run(worker, &[sent.id]).await;
+
+    assert_eq!(world.job(sent.id).await.state, JobState::DeadLetter);
+    assert_eq!(cached(&world), Some((3, "Ada".to_owned())));
+}

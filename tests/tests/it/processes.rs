@@ -12,7 +12,7 @@ const FILE: &str = "QUEUE_TEST_FILE";
 const PART: &str = "QUEUE_TEST_PART";
 
 /// Starts this test binary again to play one part.
-fn child(part: &str, url: &str) -> Command {
+pub(crate) fn child(part: &str, url: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this test binary"));
     command.args(["--exact", "processes::plays_its_part", "--nocapture"]);
     command
@@ -36,6 +36,9 @@ async fn plays_its_part() {
     let ended = match part.as_str() {
         "enqueue" => enqueues_many(&url).await,
         "dies" => dies_while_running(&url).await,
+        "from_env" => crate::environment::opens_what_is_named(&url).await,
+        #[cfg(unix)]
+        "signals" => crate::signals::works_until_a_signal(&url).await,
         "fatal" => meets_a_fatal_fault().await,
         other => panic!("no part {other}"),
     };

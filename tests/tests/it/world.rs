@@ -122,6 +122,10 @@ impl File {
         format!("sqlite://{}", self.folder.path().join("jobs.db").display())
     }
 
+    pub(crate) fn exists(&self) -> bool {
+        self.folder.path().join("jobs.db").exists()
+    }
+
     pub(crate) async fn open(&self) -> Queue {
         Queue::open(self.url())
             .await
