@@ -32,12 +32,12 @@
 //!
 //! | to | look at |
 //! | --- | --- |
-//! | declare a job | [`macro@job`] for every option; arguments: payload, [`Data`], [`JobContext`], [`Inject`] |
+//! | declare a job | [`job`][attribute], every option; arguments: payload, [`Data`], [`JobContext`], [`Inject`] |
 //! | say what a failure means | [`JobError`], [`JobResultExt`], [`Permanent`], [`StatusError`], [`Classify`](trait@Classify) |
 //! | open a queue | [`Queue::open`], [`Queue::from_env`], `Queue::from_pool` |
 //! | enqueue | `my_job::enqueue(&queue, ..)`, its options on [`Enqueue`], [`Queue::enqueue_all`] |
 //! | enqueue in your own transaction | `Enqueue::in_tx`, `Queue::begin` |
-//! | answer a repeated request once | `idempotency` and `dedupe` of [`macro@job`], [`Enqueued`], [`KeyPart`] |
+//! | answer a repeated request once | `idempotency` and `dedupe` of [`job`][attribute], [`Enqueued`], [`KeyPart`] |
 //! | run | [`Worker::builder`], [`WorkerBuilder`], [`shutdown_signal`] |
 //! | look at jobs | [`Queue::job`], [`Queue::dead_letters`], [`Queue::counts`], [`JobRecord`] |
 //! | cancel, replay | [`Queue::cancel`], [`Queue::replay`] |
@@ -68,7 +68,7 @@
 //!
 //! # Features
 //!
-//! - `macros` (default): the [`macro@job`] attribute and `derive(Classify)`.
+//! - `macros` (default): the [`job`][attribute] attribute and `derive(Classify)`.
 //! - `sqlite` (default): the embedded store, with SQLite compiled in. Without it only `memory:` opens.
 //!
 //! # For maintainers
@@ -77,6 +77,9 @@
 //! decisions ([`rules`]), the ports ([`seam`], [`store`], [`observe`]), the stores, then what
 //! handlers touch ([`handler`], [`cache`]), the stages ([`pipeline`]) and the wiring ([`Queue`],
 //! [`Worker`]).
+//!
+#![cfg_attr(feature = "macros", doc = "[attribute]: macro@job")]
+#![cfg_attr(not(feature = "macros"), doc = "[attribute]: crate")]
 
 pub mod time;
 pub mod error;
