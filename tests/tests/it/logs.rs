@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use queue_runtime::job::JobEvent;
@@ -34,6 +34,13 @@ pub(crate) struct Log(Arc<Mutex<Vec<Line>>>);
 
 impl Log {
     pub(crate) fn start() -> (Self, tracing::subscriber::DefaultGuard) {
+        // Whether a line is wanted at all is remembered for the process, by whoever logs it first.
+        // With a subscriber on every thread, that answer is never no.
+        static EVERYWHERE: Once = Once::new();
+        EVERYWHERE.call_once(|| {
+            tracing::subscriber::set_global_default(tracing_subscriber::registry())
+                .expect("nobody else sets one");
+        });
         let log = Self::default();
         let subscriber = tracing_subscriber::registry().with(log.clone());
         (log, tracing::subscriber::set_default(subscriber))

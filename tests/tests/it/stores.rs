@@ -1,6 +1,7 @@
 //! One handler on every store: what becomes of its jobs does not depend on where they are kept.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use queue_runtime::job::{DeadReason, OutcomeKind};
 use queue_runtime::{Data, JobContext, JobError, JobState, Queue, Worker, job};
@@ -41,6 +42,7 @@ async fn ends_on(queue: Queue) -> (Vec<End>, Vec<String>) {
         Worker::builder(&queue)
             .job::<ShipJob>()
             .shared(diary.clone())
+            .poll(Duration::from_millis(5))
             .run_until(final_events(&queue, 1))
             .await
             .expect("ends well");
