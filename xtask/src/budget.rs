@@ -11,7 +11,7 @@ const BUDGETS: [(&str, u32); 5] = [
     ("crash", 180),
     ("it", 120),
     ("tidy", 10),
-    ("ui", 240),
+    ("ui", 480),
 ];
 
 /// Everything else runs in one process on the memory store.

@@ -18,7 +18,7 @@ use super::exchange::Exchanged;
 use super::{Shared, attempt, chores, exchange, shutdown};
 use crate::error::{StoreError, WorkerError};
 use crate::handler::StopReason;
-use crate::job::{Claimed, JobEvent, Outcome, QueueName};
+use crate::job::{Change, Claimed, JobEvent, Outcome, QueueName};
 use crate::pipeline::claim::Claims;
 use crate::pipeline::dispatch::{Ran, refuse};
 use crate::pipeline::settle::{self, Outbound, Pending};
@@ -91,7 +91,8 @@ impl Street {
         let mut exchange: Option<BoxFuture<'static, Exchanged>> = None;
         // While the store fails, nothing is asked of it until this has passed.
         let mut pause: Option<BoxFuture<'static, ()>> = None;
-        let mut look_again: Option<BoxFuture<'static, ()>> = None;
+        // When an idle worker asks the store again, and the sleep until then.
+        let mut look_again: Option<(Duration, BoxFuture<'static, ()>)> = None;
         let mut deadline: Option<BoxFuture<'static, ()>> = None;
         loop {
             self.start_attempts();
@@ -109,13 +110,21 @@ impl Street {
                     exchange = None;
                     match self.exchanged(done)? {
                         Next::GoOn => {}
-                        Next::LookAgain(span) => look_again = Some(seam.sleep(span)),
+                        Next::LookAgain(span) => {
+                            look_again = Some((seam.elapsed() + span, seam.sleep(span)));
+                        }
+                        Next::LookWithin(span) => {
+                            let at = seam.elapsed() + span;
+                            if look_again.as_ref().is_none_or(|(planned, _)| at < *planned) {
+                                look_again = Some((at, seam.sleep(span)));
+                            }
+                        }
                         Next::Pause(span) => pause = Some(seam.sleep(span)),
                     }
                 }
                 Some(finished) = self.finished.1.recv() => self.attempt_ended(finished),
                 () = wait(&mut pause) => pause = None,
-                () = wait(&mut look_again) => {
+                () = wait_until(&mut look_again) => {
                     look_again = None;
                     self.claims.woken();
                 }
@@ -273,6 +282,13 @@ impl Street {
                 worker: self.shared.id.clone(),
             });
         }
+        let put_off = batch
+            .iter()
+            .filter_map(|pending| match pending.settlement.change {
+                Change::Queued { delay } => Some(delay),
+                _ => None,
+            });
+        let soonest = put_off.min();
         self.claims.arrived(answer.claimed, limit);
         batch
             .iter()
@@ -281,10 +297,15 @@ impl Street {
             // The claim was on its way when the shutdown began.
             self.hand_back_stock();
         }
-        // A settlement without a claim is no news, so a look that is due stays due.
-        Ok(match limit > 0 && self.claims.are_exhausted() {
-            true => Next::LookAgain(self.idle_span(answer.next_due)),
-            false => Next::GoOn,
+        if !self.claims.are_exhausted() {
+            return Ok(Next::GoOn);
+        }
+        // A settlement without a claim leaves the planned look as it is, unless it has put a job
+        // off for less than that.
+        Ok(match (limit, soonest) {
+            (1.., _) => Next::LookAgain(self.idle_span(answer.next_due)),
+            (0, Some(delay)) => Next::LookWithin(delay.max(Duration::from_millis(1))),
+            (0, None) => Next::GoOn,
         })
     }
 
@@ -385,6 +406,8 @@ enum Next {
     GoOn,
     /// Asks the store again after a span, since it has nothing for now.
     LookAgain(Duration),
+    /// Asks the store again after a span, unless that is planned for sooner.
+    LookWithin(Duration),
     /// Leaves the store alone for a span.
     Pause(Duration),
 }
@@ -393,6 +416,14 @@ enum Next {
 async fn wait<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
     match future {
         Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until a planned moment, or for ever if none is planned.
+async fn wait_until(planned: &mut Option<(Duration, BoxFuture<'static, ()>)>) {
+    match planned {
+        Some((_, sleep)) => sleep.await,
         None => std::future::pending().await,
     }
 }

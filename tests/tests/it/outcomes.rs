@@ -499,3 +499,35 @@ async fn errors_without_end_and_panics_that_strike_twice_end_their_own_attempt_o
     ];
     assert_eq!(ends, expected);
 }
+
+#[job(retries = 3, backoff = "fixed(20ms)")]
+async fn fails_briefly(tries: Data<AtomicU32>) -> Result<(), std::io::Error> {
+    match tries.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => Err(std::io::Error::other("not yet")),
+        _ => Ok(()),
+    }
+}
+
+#[tokio::test]
+async fn a_short_back_off_does_not_wait_for_the_poll() {
+    let world = World::new();
+    let sent = fails_briefly::enqueue(&world.queue)
+        .await
+        .expect("enqueued");
+    let worker = Worker::builder(&world.queue)
+        .job::<FailsBrieflyJob>()
+        .data(AtomicU32::new(0))
+        .poll(Duration::from_secs(60));
+    world.run(worker, &[sent.id]).await;
+
+    let attempts = world
+        .queue
+        .attempts(sent.id)
+        .await
+        .expect("the store answers");
+    let first = attempts[0].finished_at.expect("it has ended");
+    assert_eq!(
+        attempts[2].started_at.since(first),
+        Duration::from_millis(40)
+    );
+}
