@@ -17,6 +17,7 @@ mod shutdown;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -37,6 +38,7 @@ use crate::pipeline::declare::Registry;
 use crate::pipeline::dispatch::panic_message;
 use crate::pipeline::keepalive::Leases;
 use crate::queue::Queue;
+use crate::store::{ClaimRequest, Suspects};
 use crate::time::Timestamp;
 
 /// A worker that is ready to run.
@@ -82,26 +84,18 @@ struct Shared {
     hooks: HookList,
     config: Config,
     leases: Arc<Leases>,
+    /// Whether the store has failed this worker since the last rescue.
+    outage: AtomicBool,
 }
 
 impl Shared {
-    /// Says whether no job of a type that this worker runs waits or runs.
-    async fn is_empty(&self) -> Result<bool, StoreError> {
+    /// Says whether no job that this worker could run waits, and nothing runs. Waiting is looked
+    /// at before and after, since a job may leave one state for the other between two looks.
+    async fn is_empty(&self, request: &ClaimRequest) -> Result<bool, StoreError> {
         let store = self.backend.store();
-        let known: Vec<_> = self
-            .registry
-            .claimable(&self.data)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        let counts = store.counts().await?;
-        let unknown: u64 = store
-            .unknown_types(&known)
-            .await?
-            .iter()
-            .map(|(_, jobs)| jobs)
-            .sum();
-        Ok(counts.processing == 0 && counts.queued <= unknown)
+        Ok(store.next_due(request).await?.is_none()
+            && store.counts().await?.processing == 0
+            && store.next_due(request).await?.is_none())
     }
 
     fn report(&self, event: JobEvent) {
@@ -133,6 +127,7 @@ impl Worker {
             hooks,
             config,
             leases: Arc::default(),
+            outage: AtomicBool::new(false),
         };
         Self {
             shared: Arc::new(shared),
@@ -161,7 +156,7 @@ impl Worker {
         self.run_until(shutdown_signal()).await
     }
 
-    /// Runs jobs until none of the types that it knows waits (whether due or not) or runs, then
+    /// Runs jobs until none that it could run waits (whether due or not) and nothing runs, then
     /// stops; for scripts, examples and tests. Other producers and workers may add jobs at any
     /// time, so this promises an empty moment and no more.
     ///
@@ -170,8 +165,16 @@ impl Worker {
     pub async fn run_until_empty(self) -> Result<(), WorkerError> {
         let shared = Arc::clone(&self.shared);
         let mut events = shared.backend.events().listen();
+        let anything = ClaimRequest {
+            worker: shared.id.clone(),
+            queues: self.queues.clone(),
+            job_types: shared.registry.claimable(&shared.data),
+            limit: 1,
+            lease: shared.config.times.lease,
+            suspects: Suspects::NONE,
+        };
         let empty = async move {
-            while !shared.is_empty().await.unwrap_or(false) {
+            while !shared.is_empty(&anything).await.unwrap_or(false) {
                 let look = shared.backend.seam().sleep(shared.config.poll);
                 tokio::select! {
                     // Whatever ends here may be the last; a missed event is made up for by a look.

@@ -226,6 +226,8 @@ pub(crate) enum StopReason {
     LeaseLost,
     /// The lease was not renewed in time, and nobody refused it: it may be given back.
     RanOut,
+    /// Its time limit has passed long ago, and the handler gave nobody a turn to say so.
+    LimitPassed,
     /// Somebody asked for the job to be called off.
     CancelRequested,
     /// The worker shuts down and its grace is used up.

@@ -43,11 +43,9 @@ pub(crate) async fn run(def: &JobDef, cx: &RunCx, stop: &AttemptStop, seam: &dyn
         tokio::select! {
             // A stop that has come already wins over a handler that would succeed at once.
             biased;
-            reason = stop.stopped() => stopped(reason),
+            reason = stop.stopped() => stopped(reason, def),
             result = (def.run)(cx) => ended(result),
-            () = until(def.timeout, seam) => {
-                Ran::Ended(Outcome::TimedOut { limit: def.timeout.unwrap_or_default() })
-            }
+            () = until(def.timeout, seam) => timed_out(def),
         }
     };
     // The handler's future is dropped inside, so a panic while dropping it is caught as well.
@@ -61,14 +59,22 @@ pub(crate) async fn run(def: &JobDef, cx: &RunCx, stop: &AttemptStop, seam: &dyn
         })
 }
 
-fn stopped(reason: StopReason) -> Ran {
+fn stopped(reason: StopReason, def: &JobDef) -> Ran {
     match reason {
+        // A handler that blocks its thread is told long after its limit; it has used its attempt.
+        StopReason::LimitPassed => timed_out(def),
         StopReason::CancelRequested => Ran::Ended(Outcome::Cancelled { reason: None }),
         // The store decides by the token whether somebody else has the job by now. An outage
         // that outlasts a lease must cost a healthy job nothing.
         StopReason::Shutdown | StopReason::RanOut => Ran::Ended(Outcome::HandedBack),
         StopReason::LeaseLost | StopReason::Ended => Ran::Abandoned,
     }
+}
+
+fn timed_out(def: &JobDef) -> Ran {
+    Ran::Ended(Outcome::TimedOut {
+        limit: def.timeout.unwrap_or_default(),
+    })
 }
 
 fn ended(result: Result<JobValue, JobError>) -> Ran {

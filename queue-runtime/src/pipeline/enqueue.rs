@@ -11,8 +11,8 @@ use crate::backend::Backend;
 use crate::error::{EnqueueError, StoreError, StoreErrorKind};
 use crate::handler::{Job, JobContext, JobDef};
 use crate::job::{
-    CacheKey, Dedupe, Due, Idempotency, JobEvent, JobId, JobState, JobType, NewJob, PayloadWriter,
-    QueueName,
+    CacheKey, Dedupe, Due, Idempotency, JobEvent, JobId, JobRecord, JobState, JobType, NewJob,
+    PayloadWriter, QueueName,
 };
 use crate::rules::{dedupe, limits, payload};
 use crate::store::{Inserted, Tx};
@@ -225,6 +225,12 @@ impl<'q, J: Job> Enqueue<'q, J> {
 
     async fn send(self) -> Result<Enqueued, EnqueueError> {
         let new = prepare(self.backend, self.id, &self.payload, &self.options)?;
+        if self.id_is_given
+            && self.tx.is_none()
+            && let Some(stored) = self.backend.store().job(self.id).await?
+        {
+            return repeated(&new, &stored);
+        }
         let is_staged = self.tx.is_some();
         let inserted = match self.tx {
             None => {
@@ -236,9 +242,6 @@ impl<'q, J: Job> Enqueue<'q, J> {
             Some(tx) => insert_in(self.backend, tx, std::slice::from_ref(&new)).await?,
         };
         let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
-        if self.id_is_given && !is_staged && answer == (Inserted::New { id: self.id }) {
-            return repeated(self.backend, &new).await;
-        }
         let told = (!is_staged).then_some(self.backend);
         conclude(told, &new, answer)
     }
@@ -326,19 +329,17 @@ impl<'q, J: Job> IntoFuture for EnqueueAll<'q, J> {
     }
 }
 
-/// Answers an enqueue under a given id, which may have been stored by an earlier call: whatever
-/// stands under the id must be this job.
-async fn repeated(backend: &Backend, new: &NewJob) -> Result<Enqueued, EnqueueError> {
+/// Answers an enqueue under an id that is stored already: it must be this job.
+fn repeated(new: &NewJob, stored: &JobRecord) -> Result<Enqueued, EnqueueError> {
     let id = new.id;
-    let Some(stored) = backend.store().job(id).await? else {
-        return conclude(Some(backend), new, Inserted::New { id });
-    };
     if stored.job_type != new.job_type || stored.payload != new.payload {
         return Err(EnqueueError::IdTaken { id });
     }
     Ok(Enqueued {
+        id,
+        duplicate: true,
         state: stored.state,
-        ..conclude(Some(backend), new, Inserted::New { id })?
+        payload_differs: false,
     })
 }
 

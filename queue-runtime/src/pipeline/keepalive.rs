@@ -65,7 +65,8 @@ impl Leases {
         now: Duration,
     ) -> Option<Arc<AttemptStop>> {
         let mut held = self.held();
-        let entry = held.get_mut(&lease)?;
+        // After a long pause of the process the lease may have ended before anybody looked.
+        let entry = held.get_mut(&lease).filter(|held| held.local_end > now)?;
         entry.running = Some((now, timeout));
         Some(Arc::clone(&entry.stop))
     }
@@ -149,7 +150,13 @@ impl Leases {
         self.held().retain(|_, held| {
             let holds = held.local_end > now;
             if !holds {
-                held.stop.stop(StopReason::RanOut);
+                let limit_passed = held.running.is_some_and(|(started, timeout)| {
+                    timeout.is_some_and(|limit| started.saturating_add(limit) <= now)
+                });
+                held.stop.stop(match limit_passed {
+                    true => StopReason::LimitPassed,
+                    false => StopReason::RanOut,
+                });
             }
             holds
         });

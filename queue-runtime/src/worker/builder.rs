@@ -277,7 +277,8 @@ impl WorkerBuilder {
         self.build()?.run().await
     }
 
-    /// Builds the worker and runs it until none of the jobs that it knows waits or runs; see
+    /// Builds the worker and runs it until none of the jobs that it could run waits, and nothing
+    /// runs; see
     /// [`Worker::run_until_empty`].
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -17,6 +18,10 @@ use crate::pipeline::dispatch::panic_message;
 use crate::rules::backoff;
 use crate::upkeep::prune::Left;
 use crate::upkeep::{prune, rescue};
+
+/// How long workers may take to speak up after an outage: the longest pause between two of their
+/// tries, and what it is spread by.
+const AFTER_OUTAGE: Duration = Duration::from_millis(6_500);
 
 /// How soon a round of pruning follows one that reached its bound.
 const PRUNE_AGAIN: Duration = Duration::from_millis(200);
@@ -62,7 +67,27 @@ pub(super) fn pause(failures: u32, seed: u64) -> Duration {
     backoff::delay(PAUSE, failures, seed)
 }
 
+/// Takes over what is lost. After an outage of the store, workers that lived through it get the
+/// first turn: they record their results or hand their jobs back, which would count as crashes if
+/// a rescue came first.
 async fn rescue_once(shared: &Shared) -> Result<Duration, StoreError> {
+    let times = shared.config.times;
+    let begun = shared.backend.seam().elapsed();
+    // Asks the store to write and gives it nothing to: what is read below may be acted on only
+    // if that takes no time. A look at expired leases alone succeeds while a writer is locked out.
+    shared
+        .backend
+        .store()
+        .prune(&shared.config.retention, 0)
+        .await?;
+    let waited = shared.backend.seam().elapsed().saturating_sub(begun);
+    if waited > times.heartbeat || shared.outage.swap(false, Ordering::Relaxed) {
+        shared
+            .backend
+            .seam()
+            .sleep(AFTER_OUTAGE.min(times.lease))
+            .await;
+    }
     let find = |job_type: &_| shared.registry.find(job_type);
     let report = |event| shared.report(event);
     let store = shared.backend.store().as_ref();
@@ -131,6 +156,7 @@ async fn repeat<F: Future<Output = Result<Duration, StoreError>>>(
             }
             Err(error) if error.is_transient() => {
                 failures += 1;
+                shared.outage.store(true, Ordering::Relaxed);
                 tracing::warn!(chore = name, error = %error, "the store does not answer");
                 pause(failures, seam.random())
             }

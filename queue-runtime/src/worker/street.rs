@@ -7,6 +7,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -160,6 +161,7 @@ impl Street {
             let Some(stop) = self.shared.leases.start(lease, def.timeout, now) else {
                 // The lease was lost while the job waited for its slot. If nobody else has taken it,
                 // it goes back at no cost.
+                self.shared.leases.remove(lease);
                 self.settle(claimed, Outcome::HandedBack, Duration::ZERO);
                 continue;
             };
@@ -323,7 +325,10 @@ impl Street {
         self.store_failures = self.store_failures.saturating_add(1);
         self.ready
             .send_if_modified(|ready| std::mem::replace(ready, false));
-        let pause = chores::pause(self.store_failures, self.shared.backend.seam().random());
+        self.shared.outage.store(true, Ordering::Relaxed);
+        // Not longer than a heartbeat, so that results are offered while their lease may hold.
+        let pause = chores::pause(self.store_failures, self.shared.backend.seam().random())
+            .min(self.shared.config.times.heartbeat);
         tracing::warn!(
             error = %error, cause = ?std::error::Error::source(error), pause_ms = pause.as_millis(),
             waiting_results = self.outbound.len(), "the store does not answer; trying again"

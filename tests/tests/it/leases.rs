@@ -1,5 +1,6 @@
 //! Who may say what came of a job: leases, heartbeats, rescue, cancel.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use queue_runtime::job::{
@@ -435,4 +436,42 @@ fn a_handler_that_blocks_every_thread_keeps_its_lease() {
             .expect("it exists");
         assert_eq!((job.state, job.attempts), (JobState::Done, 1));
     });
+}
+
+#[job(timeout = "20ms", retries = 1, backoff = "fixed(1ms)")]
+async fn blocks_too_long(tries: Data<AtomicU32>) {
+    let begun = std::time::Instant::now();
+    if tries.fetch_add(1, Ordering::Relaxed) < 9 {
+        // Blocks its thread, by the clock, for longer than its limit and one lease.
+        while begun.elapsed() < Duration::from_millis(900) {
+            std::hint::spin_loop();
+        }
+        tokio::task::yield_now().await;
+        std::future::pending::<()>().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_beyond_its_limit_uses_its_attempts() {
+    let queue = Queue::in_memory();
+    let sent = blocks_too_long::enqueue(&queue).await.expect("enqueued");
+    let lease = Duration::from_millis(300);
+    let worker = Worker::builder(&queue)
+        .job::<BlocksTooLongJob>()
+        .data(AtomicU32::new(0))
+        .lease(lease)
+        .heartbeat(lease / 6);
+    worker.run_until_empty().await.expect("ends well");
+
+    let job = queue
+        .job(sent.id)
+        .await
+        .expect("it answers")
+        .expect("it exists");
+    assert_eq!(
+        (job.state, job.attempts),
+        (JobState::DeadLetter, 2),
+        "{:?}",
+        job.last_error
+    );
 }

@@ -108,7 +108,7 @@ async fn an_enqueue_repeated_under_its_id_is_one_job() {
     // As after an answer that was lost.
     let again = ships::enqueue(&queue, 1).id(id).await.expect("answered");
 
-    assert_eq!((again.id, again.duplicate), (id, false));
+    assert_eq!((again.id, again.duplicate), (id, true));
     let other = ships::enqueue(&queue, 2)
         .id(id)
         .await
