@@ -13,7 +13,7 @@ use crate::store::Store;
 /// The most jobs that one statement takes; more follow at once.
 const BATCH_MAX: usize = 100;
 
-/// Rescues every job whose lease has run out, and returns how many were taken.
+/// Rescues every job whose lease has run out, and reports each that was taken.
 ///
 /// # Errors
 /// The store's; what was rescued before stays rescued.
@@ -23,8 +23,7 @@ pub(crate) async fn rescue(
     find: &(dyn Fn(&JobType) -> Option<&'static JobDef> + Sync),
     seam: &dyn Seam,
     report: &(dyn Fn(JobEvent) + Sync),
-) -> Result<usize, StoreError> {
-    let mut rescued = 0;
+) -> Result<(), StoreError> {
     loop {
         let expired = store.expired(BATCH_MAX).await?;
         let now = store.now().await?;
@@ -40,20 +39,20 @@ pub(crate) async fn rescue(
             })
             .collect();
         if decided.is_empty() {
-            return Ok(rescued);
+            return Ok(());
         }
         let settlements: Vec<_> = decided.iter().map(|(_, change)| change.clone()).collect();
         let answers = store.settle(&settlements).await?;
-        let before = rescued;
+        let mut took_any = false;
         for ((job, _), answer) in decided.iter().zip(answers) {
             if let Some(event) = event(job, answer) {
                 report(event);
-                rescued += 1;
+                took_any = true;
             }
         }
         // Somebody else takes the same jobs, or renews them: let them.
-        if rescued == before || expired.len() < BATCH_MAX {
-            return Ok(rescued);
+        if !took_any || expired.len() < BATCH_MAX {
+            return Ok(());
         }
     }
 }

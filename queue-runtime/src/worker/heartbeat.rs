@@ -31,6 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerEr
     );
     let task = async move {
         tokio::select! {
+            biased;
             // The worker is over: nobody needs its leases any more.
             _ = stopped => {}
             () = beats => {}
