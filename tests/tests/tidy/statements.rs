@@ -6,7 +6,8 @@ use crate::assert_clean;
 use crate::source::{Strings, without_comments};
 use crate::tree::{Tree, resolve};
 
-/// What a header says beside its first line, which says what the statement does.
+/// What a header says beside its first line, which says what the statement does. A statement that
+/// one dialect alone has also says why the other needs none, in a line `-- only: …`.
 const HEADER: [&str; 4] = ["params:", "returns:", "locks:", "index:"];
 
 const SQLITE: &str = "queue-runtime/src/store/sqlite/sql/";
@@ -94,13 +95,20 @@ fn dialects(tree: &Tree) -> Vec<String> {
     if sqlite.is_empty() || postgres.is_empty() {
         return Vec::new();
     }
-    let missing = |name: &String| match sqlite.contains(name) {
-        true => format!("{POSTGRES}{name} is missing: SQLite has it"),
-        false => format!("{SQLITE}{name} is missing: Postgres has it"),
+    let missing = |name: &String| {
+        let (here, there, who) = match sqlite.contains(name) {
+            true => (SQLITE, POSTGRES, "SQLite"),
+            false => (POSTGRES, SQLITE, "Postgres"),
+        };
+        let text = tree.text(&format!("{here}{name}")).unwrap_or("");
+        let is_explained = text.lines().any(|line| line.starts_with("-- only: "));
+        (!is_explained).then(|| {
+            format!("{there}{name} is missing: {who} has it, and no line `-- only: ` says why")
+        })
     };
     sqlite
         .symmetric_difference(&postgres)
-        .map(missing)
+        .filter_map(missing)
         .collect()
 }
 
@@ -231,17 +239,23 @@ fn a_statement_that_one_dialect_lacks_is_seen() {
         format!("{SQLITE}settle.sql"),
         format!("{POSTGRES}extend.sql"),
     ];
-    let files: Vec<(&str, &str)> = both
+    let explained = format!("{POSTGRES}migrations_schema.sql");
+    let mut files: Vec<(&str, &str)> = both
         .iter()
         .chain(&single)
         .map(|path| (path.as_str(), ""))
         .collect();
+    files.push((&explained, "-- Makes it.\n-- only: SQLite has none.\n"));
     let complaints = dialects(&Tree::sample(&files));
     assert_eq!(
         complaints,
         [
-            format!("{SQLITE}extend.sql is missing: Postgres has it"),
-            format!("{POSTGRES}settle.sql is missing: SQLite has it"),
+            format!(
+                "{SQLITE}extend.sql is missing: Postgres has it, and no line `-- only: ` says why"
+            ),
+            format!(
+                "{POSTGRES}settle.sql is missing: SQLite has it, and no line `-- only: ` says why"
+            ),
         ]
     );
 }

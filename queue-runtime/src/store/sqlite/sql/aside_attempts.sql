@@ -1,4 +1,5 @@
 -- Ends the open attempts of jobs that are set aside.
+-- only: Postgres moves a job and ends its attempt in one statement.
 -- params: ?1 jobs as a JSON array of arrays (0 row number, 1 fault), ?2 now in ms
 -- returns: nothing
 -- locks: runs inside the writing transaction

@@ -1,4 +1,5 @@
 -- Lets the idempotency keys of jobs that were set aside run out.
+-- only: Postgres uses `settle_keys`, since it knows the ids of the jobs.
 -- params: ?1 jobs as a JSON array of arrays (0 row number), ?2 now in ms
 -- returns: nothing
 -- locks: runs inside the writing transaction, after the jobs were copied to the finished ones

@@ -1,4 +1,5 @@
 -- Lets the jobs that wait behind a dedupe key take the place of one that was set aside.
+-- only: Postgres uses `settle_promote`, since it can read any row's key.
 -- params: ?1 jobs as a JSON array of arrays (0 row number), ?2 now in ms
 -- returns: nothing
 -- locks: runs inside the writing transaction, after the jobs were moved to the finished ones

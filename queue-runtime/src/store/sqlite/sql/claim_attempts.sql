@@ -1,4 +1,5 @@
 -- Starts the history of the attempts that a claim begins.
+-- only: Postgres keeps the attempt that runs in the job's own row.
 -- params: ?1 row numbers of the jobs as a JSON array in claim order, ?2 newest lease token of
 --   the store, ?3 worker, ?4 now in ms
 -- returns: nothing

@@ -1,4 +1,5 @@
 -- Puts the chosen jobs under a lease; runs right after `claim_attempts`.
+-- only: Postgres chooses and takes in one statement.
 -- params: ?1 row numbers of the jobs as a JSON array in claim order, ?2 newest lease token of
 --   the store before this claim, ?3 worker, ?4 now in ms, ?5 lease in ms
 -- returns: nothing

@@ -1,4 +1,5 @@
 -- Reads a number that changes when another connection has committed.
+-- only: Postgres tells of commits by `notify`.
 -- params: none
 -- returns: one row (the number, comparable within this connection only)
 -- locks: nothing

@@ -1,4 +1,5 @@
 -- Reads back what this connection promises.
+-- only: Postgres keeps no settings on a connection.
 -- params: none
 -- returns: one row (journal mode, synchronous as a number, foreign keys, busy timeout in ms)
 -- locks: nothing

@@ -1,4 +1,5 @@
 -- Removes a finished job that waits again.
+-- only: Postgres moves a job in one statement.
 -- params: ?1 row number
 -- returns: nothing
 -- locks: runs inside the writing transaction

@@ -1,4 +1,5 @@
 -- Ends the history of attempts.
+-- only: Postgres ends the attempt in the statement that changes the job.
 -- params: ?1 the jobs of the statement that runs right after it, `settle_final` or
 --   `settle_queued`, as a JSON array of arrays (1 lease token, or null if no attempt ends,
 --   2 outcome, 3 error), ?2 now in ms
