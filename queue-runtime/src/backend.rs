@@ -7,6 +7,8 @@ use crate::observe::Events;
 use crate::seam::{Seam, SystemSeam};
 use crate::store::Store;
 use crate::store::memory::MemoryStore;
+#[cfg(feature = "postgres")]
+use crate::store::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 use crate::store::sqlite::SqliteStore;
 
@@ -17,8 +19,21 @@ pub struct Backend {
     seam: Arc<dyn Seam>,
     events: Events,
     cache: Cache,
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    sql: SqlStore,
+}
+
+/// The store as the type that a caller's transaction is for.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[derive(Debug, Default)]
+enum SqlStore {
+    /// One that has no transactions of the caller's.
+    #[default]
+    None,
     #[cfg(feature = "sqlite")]
-    sqlite: Option<Arc<SqliteStore>>,
+    Sqlite(Arc<SqliteStore>),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<PostgresStore>),
 }
 
 impl Backend {
@@ -30,7 +45,16 @@ impl Backend {
     pub(crate) fn on_sqlite(store: Arc<SqliteStore>, seam: Arc<dyn Seam>) -> Arc<Self> {
         let backend = Self::with_store(Arc::clone(&store) as Arc<dyn Store>, seam);
         Arc::new(Self {
-            sqlite: Some(store),
+            sql: SqlStore::Sqlite(store),
+            ..backend
+        })
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn on_postgres(store: Arc<PostgresStore>, seam: Arc<dyn Seam>) -> Arc<Self> {
+        let backend = Self::with_store(Arc::clone(&store) as Arc<dyn Store>, seam);
+        Arc::new(Self {
+            sql: SqlStore::Postgres(store),
             ..backend
         })
     }
@@ -47,8 +71,8 @@ impl Backend {
             events: Events::new(),
             cache: Cache::new(Arc::clone(&seam)),
             seam,
-            #[cfg(feature = "sqlite")]
-            sqlite: None,
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            sql: SqlStore::None,
         }
     }
 
@@ -70,6 +94,17 @@ impl Backend {
 
     #[cfg(feature = "sqlite")]
     pub(crate) fn sqlite(&self) -> Option<&Arc<SqliteStore>> {
-        self.sqlite.as_ref()
+        match &self.sql {
+            SqlStore::Sqlite(store) => Some(store),
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(&self) -> Option<&Arc<PostgresStore>> {
+        match &self.sql {
+            SqlStore::Postgres(store) => Some(store),
+            _ => None,
+        }
     }
 }

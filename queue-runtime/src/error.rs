@@ -67,6 +67,12 @@ impl StoreError {
         self.operation
     }
 
+    /// What is wrong, without the operation.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Says whether trying again later can help.
     pub fn is_transient(&self) -> bool {
         self.kind == StoreErrorKind::Unavailable

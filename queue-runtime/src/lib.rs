@@ -69,7 +69,9 @@
 //! # Features
 //!
 //! - `macros` (default): the [`job`][attribute] attribute and `derive(Classify)`.
-//! - `sqlite` (default): the embedded store, with SQLite compiled in. Without it only `memory:` opens.
+//! - `sqlite` (default): the embedded store, with SQLite compiled in.
+//! - `postgres`: the store on a Postgres server.
+//! - `tls-rustls`: encrypted connections to it.
 //!
 //! # For maintainers
 //!
@@ -114,7 +116,7 @@ pub use handler::{
 pub use job::{JobEvent, JobId, JobRecord, JobState};
 #[doc(inline)]
 pub use pipeline::enqueue::{Enqueue, EnqueueAll, EnqueueTarget, Enqueued};
-pub use queue::Queue;
+pub use queue::{Opening, Queue};
 #[doc(inline)]
 pub use rules::classify::Class;
 #[doc(inline)]

@@ -1,24 +1,21 @@
 //! The handle that producers and workers share.
 
+mod opening;
+
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
+pub use self::opening::Opening;
+
 use crate::backend::Backend;
 use crate::cache::Cache;
-use crate::error::{JobActionError, OpenError, StoreError};
+use crate::error::{JobActionError, StoreError};
 use crate::handler::Job;
 use crate::job::{Attempt, JobEvent, JobId, JobRecord, JobState};
 use crate::pipeline::enqueue::{Enqueue, EnqueueAll, EnqueueTarget};
 use crate::seam::Seam;
-#[cfg(feature = "sqlite")]
-use crate::seam::SystemSeam;
-#[cfg(feature = "sqlite")]
-use crate::store::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::{Cancelling, Counts, Replaying, Store};
-
-/// The environment variables that name the store, the first that is set.
-const URL_VARIABLES: [&str; 2] = ["QUEUE_URL", "DATABASE_URL"];
 
 /// An opened queue: enqueues jobs, answers questions about them, and is what a worker runs on.
 ///
@@ -52,10 +49,14 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Opens the store that an address names, and creates or upgrades its tables.
+    /// Opens the store that an address names; await what this returns.
     ///
-    /// `sqlite://jobs.db` (relative) or `sqlite:///var/lib/app/jobs.db` (absolute) is a file,
-    /// made if it is missing; `memory:` lives and dies with the process.
+    /// - `sqlite://jobs.db` (relative) or `sqlite:///var/lib/app/jobs.db` (absolute) is a file,
+    ///   made if it is missing, with its tables.
+    /// - `postgres://user:password@host/database` is a schema of a Postgres database, `queue` unless
+    ///   the address says `?schema=another`. Its tables must be there, or are made with
+    ///   [`migrate`](Opening::migrate).
+    /// - `memory:` lives and dies with the process.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -71,70 +72,40 @@ impl Queue {
     /// ```
     ///
     /// # Errors
-    /// [`OpenError`] if the address names no store, or the store cannot be opened.
-    pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
-        let url = url.as_ref();
-        if url == "memory:" || url == "memory://" {
-            return Ok(Self::in_memory());
-        }
-        Self::open_file(url).await
+    /// [`OpenError`](crate::OpenError), when it is awaited, if the address names no store, or the store cannot be
+    /// opened.
+    pub fn open(url: impl AsRef<str>) -> Opening {
+        Opening::of_url(url.as_ref())
     }
 
-    #[cfg(feature = "sqlite")]
-    async fn open_file(url: &str) -> Result<Self, OpenError> {
-        Self::open_sqlite(SqliteOptions::new(url)?).await
-    }
-
-    #[cfg(not(feature = "sqlite"))]
-    async fn open_file(url: &str) -> Result<Self, OpenError> {
-        Err(OpenError::InvalidUrl {
-            url: crate::job::shorten(url),
-            rule: "only `memory:` is compiled in; enable the feature `sqlite`".to_owned(),
-        })
-    }
-
-    /// Opens an SQLite file with options of its own.
+    /// Opens a store with options of its own: `SqliteOptions` or `PostgresOptions`.
     ///
     /// # Errors
-    /// [`OpenError`] if the file cannot be opened.
-    #[cfg(feature = "sqlite")]
-    pub async fn open_sqlite(options: SqliteOptions) -> Result<Self, OpenError> {
-        let seam: Arc<dyn Seam> = Arc::new(SystemSeam::new());
-        let store = SqliteStore::open(options.seam(Arc::clone(&seam))).await?;
-        Ok(Self {
-            backend: Backend::on_sqlite(Arc::new(store), seam),
-        })
+    /// As [`open`](Self::open).
+    pub fn open_with(options: impl Into<Opening>) -> Opening {
+        options.into()
     }
 
-    /// Opens the queue in the database of an sqlx 0.9 pool, with connections of its own.
+    /// Opens the queue in the database of an sqlx 0.9 pool, `SqlitePool` or `PgPool`, with
+    /// connections of its own.
     ///
     /// # Errors
-    /// [`OpenError`] if the database cannot be opened.
-    #[cfg(feature = "sqlite")]
-    pub async fn from_pool(pool: &sqlx::SqlitePool) -> Result<Self, OpenError> {
-        Self::open_sqlite(SqliteOptions::from_pool(pool)).await
+    /// As [`open`](Self::open).
+    pub fn from_pool(pool: impl Into<Opening>) -> Opening {
+        pool.into()
     }
 
     /// Opens the store that the environment names in `QUEUE_URL`, or else in `DATABASE_URL`.
     ///
     /// # Errors
-    /// [`OpenError`] if neither is set, or as [`open`](Self::open).
-    pub async fn from_env() -> Result<Self, OpenError> {
-        for name in URL_VARIABLES {
-            match std::env::var(name) {
-                Ok(url) => return Self::open(url).await,
-                Err(std::env::VarError::NotPresent) => {}
-                Err(std::env::VarError::NotUnicode(_)) => {
-                    let rule = "its value is not valid UTF-8 (the value is not shown)".to_owned();
-                    return Err(OpenError::Environment { name, rule });
-                }
-            }
-        }
-        let rule = "not set; write an address such as `sqlite://jobs.db`".to_owned();
-        Err(OpenError::Environment {
-            name: URL_VARIABLES[0],
-            rule,
-        })
+    /// [`OpenError`](crate::OpenError), when it is awaited, if neither is set, or as [`open`](Self::open).
+    pub fn from_env() -> Opening {
+        Opening::of_environment()
+    }
+
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    fn on(backend: Arc<Backend>) -> Self {
+        Self { backend }
     }
 
     /// Makes a queue in memory that lives and dies with the process.

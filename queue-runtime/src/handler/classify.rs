@@ -139,7 +139,7 @@ fn of_number(error: &(dyn Error + 'static)) -> Option<Fault> {
     is_parse_error.then_some(Fault::Validation)
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 fn of_sqlx(error: &(dyn Error + 'static)) -> Option<Fault> {
     use sqlx::error::ErrorKind as K;
     match error.downcast_ref::<sqlx::Error>()? {
@@ -158,7 +158,7 @@ fn of_sqlx(error: &(dyn Error + 'static)) -> Option<Fault> {
     }
 }
 
-#[cfg(not(feature = "sqlite"))]
+#[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 fn of_sqlx(_: &(dyn Error + 'static)) -> Option<Fault> {
     None
 }
@@ -227,7 +227,7 @@ mod tests {
         check(fmt::Error, None);
     }
 
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[test]
     fn database_faults_are_recognised() {
         check(sqlx::Error::RowNotFound, Some(Fault::RowNotFound));

@@ -163,7 +163,7 @@ impl<'q, J: Job> Enqueue<'q, J> {
     /// ```
     ///
     /// Without a pool of its own a program begins with [`Queue::begin`](crate::Queue::begin).
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub fn in_tx(mut self, tx: impl Into<Tx<'q>>) -> Self {
         self.tx = Some(tx.into());
         self
@@ -275,7 +275,7 @@ impl<'q, J: Job> EnqueueAll<'q, J> {
     }
 
     /// Stores the jobs in the caller's transaction.
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub fn in_tx(mut self, tx: impl Into<Tx<'q>>) -> Self {
         self.tx = Some(tx.into());
         self
@@ -508,25 +508,34 @@ fn conclude(
     }
 }
 
-#[cfg(feature = "sqlite")]
 async fn insert_in(
     backend: &Backend,
     tx: Tx<'_>,
     jobs: &[NewJob],
 ) -> Result<Vec<Inserted>, EnqueueError> {
-    let Tx::Sqlite(connection) = tx;
-    match backend.sqlite() {
-        Some(store) => store.insert_in(connection, jobs).await,
-        None => Err(EnqueueError::OtherDatabase {
-            rule: "the queue is in memory, the transaction in an SQLite file".to_owned(),
-        }),
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    let other = |database: &str| {
+        Err(EnqueueError::OtherDatabase {
+            rule: format!("the queue is not kept in {database}, as the transaction is"),
+        })
+    };
+    match tx {
+        #[cfg(feature = "sqlite")]
+        Tx::Sqlite(connection) => match backend.sqlite() {
+            Some(store) => store.insert_in(connection, jobs).await,
+            None => other("an SQLite file"),
+        },
+        #[cfg(feature = "postgres")]
+        Tx::Postgres(connection) => match backend.postgres() {
+            Some(store) => store.insert_in(connection, jobs).await,
+            None => other("a Postgres database"),
+        },
+        #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
+        Tx::None(never, _) => {
+            let _ = (backend, jobs);
+            match never {}
+        }
     }
-}
-
-#[cfg(not(feature = "sqlite"))]
-async fn insert_in(_: &Backend, tx: Tx<'_>, _: &[NewJob]) -> Result<Vec<Inserted>, EnqueueError> {
-    let Tx::None(never, _) = tx;
-    match never {}
 }
 
 fn no_answer() -> StoreError {

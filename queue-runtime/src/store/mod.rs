@@ -7,6 +7,10 @@
 
 mod admin;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "postgres")]
+pub(crate) mod round;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod tx;

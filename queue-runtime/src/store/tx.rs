@@ -7,8 +7,11 @@ pub enum Tx<'t> {
     /// A connection of an SQLite database, with or without an open transaction.
     #[cfg(feature = "sqlite")]
     Sqlite(&'t mut sqlx::SqliteConnection),
+    /// A connection of a Postgres database, with or without an open transaction.
+    #[cfg(feature = "postgres")]
+    Postgres(&'t mut sqlx::PgConnection),
     /// Only here while no store is compiled in.
-    #[cfg(not(feature = "sqlite"))]
+    #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
     #[doc(hidden)]
     None(std::convert::Infallible, std::marker::PhantomData<&'t ()>),
 }
@@ -35,6 +38,32 @@ mod sqlite {
     impl<'t> From<&'t mut PoolConnection<Sqlite>> for Tx<'t> {
         fn from(connection: &'t mut PoolConnection<Sqlite>) -> Self {
             Self::Sqlite(connection)
+        }
+    }
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use sqlx::pool::PoolConnection;
+    use sqlx::{PgConnection, Postgres, Transaction};
+
+    use super::Tx;
+
+    impl<'t> From<&'t mut PgConnection> for Tx<'t> {
+        fn from(connection: &'t mut PgConnection) -> Self {
+            Self::Postgres(connection)
+        }
+    }
+
+    impl<'t> From<&'t mut Transaction<'_, Postgres>> for Tx<'t> {
+        fn from(tx: &'t mut Transaction<'_, Postgres>) -> Self {
+            Self::Postgres(tx)
+        }
+    }
+
+    impl<'t> From<&'t mut PoolConnection<Postgres>> for Tx<'t> {
+        fn from(connection: &'t mut PoolConnection<Postgres>) -> Self {
+            Self::Postgres(connection)
         }
     }
 }

@@ -61,3 +61,82 @@ impl Fixture for SqliteFixture {
         Ok(Arc::new(SqliteStore::open(options).await?))
     }
 }
+
+/// Opens a store in a schema of its own on a server that others share.
+///
+/// The server is the one that `QUEUE_TEST_POSTGRES_URL` names; `cargo xtask test` starts one and
+/// sets the variable. Without it the suite says so and is skipped, but fails where `CI` is set.
+#[cfg(feature = "postgres")]
+#[derive(Debug)]
+pub struct PostgresFixture {
+    url: Option<String>,
+    schema: String,
+}
+
+#[cfg(feature = "postgres")]
+impl PostgresFixture {
+    /// The environment variable that names the server.
+    pub const VARIABLE: &str = "QUEUE_TEST_POSTGRES_URL";
+
+    /// Chooses a schema that nobody has.
+    pub fn new() -> Self {
+        use queue_runtime::seam::SystemSeam;
+        Self {
+            url: std::env::var(Self::VARIABLE).ok(),
+            schema: format!("test_{:016x}", SystemSeam::new().random()),
+        }
+    }
+
+    /// Returns how to open the store, its clock not set.
+    ///
+    /// # Errors
+    /// If no server is named, or its address is none.
+    pub fn options(&self) -> Result<queue_runtime::store::postgres::PostgresOptions, BoxError> {
+        use queue_runtime::store::postgres::PostgresOptions;
+
+        let url = self.url.as_deref().ok_or("no Postgres server is named")?;
+        // What a case needs at once: its verbs, and a few that race.
+        let options = PostgresOptions::new(url)?.schema(&self.schema)?;
+        Ok(options.connections(6)?.migrate(true))
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl Default for PostgresFixture {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(feature = "postgres")]
+#[async_trait]
+impl Fixture for PostgresFixture {
+    fn missing(&self) -> Option<String> {
+        match self.url {
+            Some(_) => None,
+            None => Some(format!(
+                "{} names no Postgres server; `cargo xtask test` starts one",
+                Self::VARIABLE
+            )),
+        }
+    }
+
+    async fn open(&self, seam: Arc<dyn Seam>) -> Result<Arc<dyn Store>, BoxError> {
+        use queue_runtime::store::postgres::PostgresStore;
+
+        let store = PostgresStore::open(self.options()?.clock(seam)).await?;
+        Ok(Arc::new(store))
+    }
+
+    async fn discard(&self) -> Result<(), BoxError> {
+        use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+        let Some(url) = &self.url else { return Ok(()) };
+        let mut conn = PgConnection::connect(url).await?;
+        // The name was made above, of letters and digits.
+        let schema = &self.schema;
+        let drop = format!("set client_min_messages = error; drop schema {schema} cascade");
+        conn.execute(AssertSqlSafe(drop)).await?;
+        Ok(())
+    }
+}

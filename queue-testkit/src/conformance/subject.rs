@@ -30,6 +30,17 @@ pub trait Fixture: Send + Sync + 'static {
     /// The first call gives an empty store that nobody else uses. Where jobs outlive the process,
     /// later calls open the same jobs again; only the `durable` family asks for that.
     async fn open(&self, seam: Arc<dyn Seam>) -> Result<Arc<dyn Store>, BoxError>;
+
+    /// Says why no store can be opened here, such as that no server is named. A case is then
+    /// skipped with that line, and fails where the environment variable `CI` is set.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+
+    /// Removes what was stored, once the case has ended.
+    async fn discard(&self) -> Result<(), BoxError> {
+        Ok(())
+    }
 }
 
 /// A fresh store with a clock moved by hand.
@@ -75,6 +86,17 @@ impl Subject {
             .expect("the store opens again");
         let continued = Arc::new(self.recorder().continued_on(opened));
         *self.store.write().unwrap_or_else(PoisonError::into_inner) = continued;
+    }
+
+    /// Closes the store and removes what it has stored.
+    ///
+    /// # Panics
+    /// If the fixture cannot do that.
+    pub async fn discard(&self) {
+        self.heartbeat.lock().await.take();
+        self.recorder().close().await;
+        let discarded = self.fixture.discard().await;
+        discarded.expect("the fixture removes what was stored");
     }
 
     /// Returns the store; its calls are recorded.

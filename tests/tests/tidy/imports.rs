@@ -31,7 +31,7 @@ enum Covers {
     Stages,
 }
 
-const TABLE: [Row; 22] = [
+const TABLE: [Row; 24] = [
     // L0: words, data only.
     row(0, "words", "time", Covers::Everything),
     row(0, "words", "error", Covers::Everything),
@@ -44,11 +44,13 @@ const TABLE: [Row; 22] = [
     row(2, "store", "store::admin", Covers::Everything),
     row(2, "store", "store::wake", Covers::Everything),
     row(2, "store", "store::tx", Covers::Everything),
+    row(2, "store", "store::round", Covers::Everything),
     row(2, "observe", "observe", Covers::Everything),
     row(2, SEAM, "seam", Covers::Everything),
     // L3: backends, which never import each other.
     row(3, "memory", "store::memory", Covers::Everything),
     row(3, "sqlite", "store::sqlite", Covers::Everything),
+    row(3, "postgres", "store::postgres", Covers::Everything),
     // L4: where refreshed values are published.
     row(4, "cache", "cache", Covers::Everything),
     // L5: an opened store with what goes with it.

@@ -1,0 +1,220 @@
+//! Connections and transactions, each with the same promises and a bound on how long it may take.
+//!
+//! No connection keeps anything between two transactions: every setting is made by the statement
+//! that begins one, so that it works behind a pooler that changes servers in between.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Error as SqlxError, Transaction};
+
+use super::error::{Fault, store_error};
+use super::options::PostgresOptions;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::seam::Seam;
+
+/// How long opening a connection may take.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// How long to wait for a free connection of the pool.
+const ACQUIRE_MAX: Duration = Duration::from_secs(5);
+
+/// How long a connection may lie idle before it is asked whether it still works. Asking always
+/// would cost a round trip per call.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
+
+/// How long a transaction may take beyond what its statements may: the server is asked to give
+/// up first, and only a server that does not answer at all runs into this.
+const BEYOND: Duration = Duration::from_secs(5);
+
+/// How often a transaction is begun anew after others were in its way.
+const ROUNDS_MAX: u32 = 8;
+
+/// Opens a connection of its own, in the runtime of the caller.
+pub(super) async fn connect(
+    options: &PostgresOptions,
+    operation: &'static str,
+) -> Result<PgConnection, StoreError> {
+    let connect = options.connect_options();
+    within(&*options.seam, CONNECT_MAX, operation, async {
+        connect
+            .connect()
+            .await
+            .map_err(|error| explained(options, operation, error))
+    })
+    .await?
+}
+
+/// Makes the pool, without opening a connection yet.
+pub(super) fn pool(options: &PostgresOptions) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(options.connections)
+        .acquire_timeout(ACQUIRE_MAX)
+        .test_before_acquire(false)
+        .before_acquire(|conn, about| {
+            Box::pin(async move {
+                if about.idle_for > TRUSTED_FOR {
+                    conn.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_lazy_with(options.connect_options())
+}
+
+/// What begins a transaction: read committed whatever the database's default is, and bounds that
+/// end with the transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Begin(std::sync::Arc<str>);
+
+impl Begin {
+    pub(super) fn new(options: &PostgresOptions) -> Self {
+        let lock = ms(options.lock_timeout);
+        let statement = ms(options.statement_timeout);
+        Self(
+            format!(
+                "begin isolation level read committed read write; \
+                 set local lock_timeout = {lock}; \
+                 set local statement_timeout = {statement}"
+            )
+            .into(),
+        )
+    }
+
+    /// Begins on a connection.
+    pub(super) async fn on<'c>(
+        &self,
+        conn: &'c mut PgConnection,
+    ) -> Result<Transaction<'c, sqlx::Postgres>, SqlxError> {
+        conn.begin_with(AssertSqlSafe(std::sync::Arc::clone(&self.0)))
+            .await
+    }
+}
+
+/// A timeout as Postgres takes it; it counts milliseconds in 31 bits, and zero means none.
+fn ms(timeout: Duration) -> i64 {
+    i64::try_from(timeout.as_millis())
+        .unwrap_or(i64::MAX)
+        .clamp(1, i64::from(i32::MAX))
+}
+
+/// Work inside a transaction: it may be done more than once, each time from the beginning.
+pub(super) trait Work: Sync {
+    /// What it comes to.
+    type Done: Send;
+
+    /// Does it inside the open transaction.
+    fn run(
+        &self,
+        conn: &mut PgConnection,
+    ) -> impl Future<Output = Result<Self::Done, Fault>> + Send;
+}
+
+/// How work reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In a transaction, with its bounds.
+    Transaction,
+    /// As one statement, which is a transaction of its own: a third of the round trips.
+    Statement,
+}
+
+/// Runs work, and begins anew if others were in its way. An error means that the outcome is
+/// unknown, as for every verb.
+pub(super) async fn run<W: Work>(
+    pool: &PgPool,
+    options: &PostgresOptions,
+    (form, begin): (Form, &Begin),
+    operation: &'static str,
+    work: W,
+) -> Result<W::Done, StoreError> {
+    let bound = options.statement_timeout.saturating_add(BEYOND);
+    let mut round = 0;
+    loop {
+        let mut conn = pool
+            .acquire()
+            .await
+            .map_err(|error| explained(options, operation, error))?;
+        let once = async {
+            match form {
+                Form::Statement => work.run(&mut conn).await,
+                Form::Transaction => {
+                    let mut tx = begin.on(&mut conn).await?;
+                    let done = work.run(&mut tx).await?;
+                    tx.commit().await?;
+                    Ok(done)
+                }
+            }
+        };
+        match within(&*options.seam, bound, operation, once).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(fault)) if fault.is_worth_repeating() && round < ROUNDS_MAX => {
+                drop(conn);
+                round += 1;
+                tracing::debug!(
+                    operation,
+                    round,
+                    ?fault,
+                    "others were in the way; once more"
+                );
+                options
+                    .seam
+                    .sleep(pause(round, options.seam.random()))
+                    .await;
+            }
+            Ok(Err(Fault::Sql(error))) => return Err(explained(options, operation, error)),
+            Ok(Err(fault)) => return Err(fault.into_store(operation)),
+            Err(error) => {
+                // Whatever is still under way on it, nobody shall wait for that again.
+                drop(conn.detach());
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// A short pause that differs from one to the other, so that those who met do not meet again.
+fn pause(round: u32, random: u64) -> Duration {
+    let most = 1_000 << round.min(7);
+    Duration::from_micros(random % most)
+}
+
+/// Gives up on what takes longer than it may.
+pub(super) async fn within<T>(
+    seam: &dyn Seam,
+    bound: Duration,
+    operation: &'static str,
+    future: impl Future<Output = T>,
+) -> Result<T, StoreError> {
+    tokio::select! {
+        biased;
+        done = future => Ok(done),
+        // What was under way is dropped; the outcome is unknown.
+        () = seam.sleep(bound) => Err(StoreError::new(
+            StoreErrorKind::Unavailable,
+            operation,
+            format!("the server did not answer within {bound:?}"),
+        )),
+    }
+}
+
+/// Adds which server it was, where that is what a person needs to know.
+pub(super) fn explained(
+    options: &PostgresOptions,
+    operation: &'static str,
+    error: SqlxError,
+) -> StoreError {
+    let about_server = match &error {
+        SqlxError::Io(_) | SqlxError::Tls(_) => true,
+        SqlxError::Database(said) => said
+            .code()
+            .is_some_and(|code| code.starts_with("28") || code == "3D000"),
+        _ => false,
+    };
+    if !about_server {
+        return store_error(operation, error);
+    }
+    let plain = store_error(operation, error);
+    let said = format!("server {}: {}", options.server(), plain.message());
+    StoreError::new(plain.kind(), operation, said).caused_by(plain)
+}

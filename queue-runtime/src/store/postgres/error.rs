@@ -1,0 +1,275 @@
+//! The one place where sqlx's and Postgres's errors become ours.
+//!
+//! Sorted by what a caller can do: wait and try again (a lost connection, a server that starts or
+//! stops, a deadlock, a lock or the disk that is not free), or not. Postgres's own message is kept
+//! as the source; it may name tables and columns, and for a few codes a value, so it is for logs.
+
+use sqlx::Error as SqlxError;
+
+use crate::error::{StoreError, StoreErrorKind};
+
+/// The SQLSTATEs that we tell apart (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+mod code {
+    pub(super) const UNIQUE: &str = "23505";
+    pub(super) const READ_ONLY: &str = "25006";
+    pub(super) const NO_SUCH_STATEMENT: &str = "26000";
+    pub(super) const STATEMENT_EXISTS: &str = "42P05";
+    pub(super) const NO_SUCH_DATABASE: &str = "3D000";
+    pub(super) const NO_SUCH_SCHEMA: &str = "3F000";
+    pub(super) const NO_SUCH_TABLE: &str = "42P01";
+    pub(super) const NO_SUCH_COLUMN: &str = "42703";
+    pub(super) const NO_SUCH_FUNCTION: &str = "42883";
+    pub(super) const NO_RIGHT: &str = "42501";
+    pub(super) const PLAN_CHANGED: &str = "0A000";
+    pub(super) const SERIALIZATION: &str = "40001";
+    pub(super) const DEADLOCK: &str = "40P01";
+    pub(super) const DISK_FULL: &str = "53100";
+    pub(super) const TOO_MANY_CONNECTIONS: &str = "53300";
+    pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
+    pub(super) const TIMED_OUT: &str = "57014";
+    pub(super) const IDLE_IN_TRANSACTION: &str = "25P03";
+}
+
+/// What went wrong inside an operation, before it is known whom to tell.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Postgres or sqlx refused.
+    Sql(SqlxError),
+    /// A stored value breaks a rule; says which one.
+    Row(String),
+    /// What was decided on has changed meanwhile; deciding anew helps.
+    Lost,
+}
+
+impl From<SqlxError> for Fault {
+    fn from(error: SqlxError) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl Fault {
+    /// Tells the caller.
+    pub(super) fn into_store(self, operation: &'static str) -> StoreError {
+        match self {
+            Self::Sql(error) => store_error(operation, error),
+            Self::Row(message) => StoreError::new(StoreErrorKind::Corrupt, operation, message),
+            Self::Lost => StoreError::new(
+                StoreErrorKind::Unavailable,
+                operation,
+                "others changed the same jobs again and again meanwhile. Try again; a transaction \
+                 of yours should be `read committed`",
+            ),
+        }
+    }
+
+    /// Says whether the same transaction, begun anew, may well succeed.
+    pub(super) fn is_worth_repeating(&self) -> bool {
+        match self {
+            Self::Sql(error) => matches!(
+                sqlstate(error).as_deref(),
+                Some(code::UNIQUE | code::SERIALIZATION | code::DEADLOCK)
+            ),
+            Self::Lost => true,
+            Self::Row(_) => false,
+        }
+    }
+
+    /// Says whether somebody stored meanwhile what a unique index keeps single.
+    pub(super) fn is_lost_race(&self) -> bool {
+        match self {
+            Self::Sql(error) => sqlstate(error).as_deref() == Some(code::UNIQUE),
+            Self::Lost => true,
+            Self::Row(_) => false,
+        }
+    }
+}
+
+/// Turns an error of sqlx into ours.
+pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreError {
+    let (kind, said) = classify(&error);
+    StoreError::new(kind, operation, said).caused_by(error)
+}
+
+/// The answer of a store that was closed.
+pub(super) fn closed(operation: &'static str) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Closed,
+        operation,
+        "the store is closed. Open it again",
+    )
+}
+
+/// Says whether the database lacks the tables of the queue.
+pub(super) fn lacks_our_tables(error: &SqlxError) -> bool {
+    matches!(
+        sqlstate(error).as_deref(),
+        Some(code::NO_SUCH_TABLE | code::NO_SUCH_SCHEMA | code::NO_SUCH_COLUMN)
+    )
+}
+
+/// The five characters by which Postgres names an error.
+pub(super) fn sqlstate(error: &SqlxError) -> Option<String> {
+    match error {
+        SqlxError::Database(said) => said.code().map(|code| code.into_owned()),
+        _ => None,
+    }
+}
+
+fn classify(error: &SqlxError) -> (StoreErrorKind, &'static str) {
+    match sqlstate(error) {
+        Some(state) => of_state(&state),
+        None => of_sqlx(error),
+    }
+}
+
+fn of_state(state: &str) -> (StoreErrorKind, &'static str) {
+    use StoreErrorKind::{Corrupt, InvalidInput, Schema, Unavailable, Unsupported};
+    match state {
+        code::SERIALIZATION | code::DEADLOCK => {
+            (Unavailable, "other transactions were in the way. Try again")
+        }
+        code::LOCK_NOT_AVAILABLE => (
+            Unavailable,
+            "a row is locked by another transaction for longer than the lock timeout. Keep \
+             transactions that touch jobs short",
+        ),
+        code::TIMED_OUT => (
+            Unavailable,
+            "the statement took longer than the statement timeout, or somebody cancelled it",
+        ),
+        code::IDLE_IN_TRANSACTION => (Unavailable, "the server ended an idle transaction"),
+        code::READ_ONLY => (
+            Unavailable,
+            "the server is read-only at the moment, as a standby is. Connect to the primary",
+        ),
+        code::DISK_FULL => (
+            Unavailable,
+            "the server's disk is full, so nothing can be stored. Free space on it",
+        ),
+        code::TOO_MANY_CONNECTIONS => (
+            Unavailable,
+            "the server takes no more connections. Lower the pools' sizes, or raise \
+             max_connections",
+        ),
+        code::NO_SUCH_STATEMENT | code::STATEMENT_EXISTS => (
+            Unsupported,
+            "prepared statements do not work on this connection: it goes through a pooler that \
+             changes servers between transactions. Open the queue with `behind_pooler(true)`",
+        ),
+        code::NO_SUCH_DATABASE => (
+            InvalidInput,
+            "the database does not exist. Create it, or name another one",
+        ),
+        code::NO_SUCH_SCHEMA
+        | code::NO_SUCH_TABLE
+        | code::NO_SUCH_COLUMN
+        | code::NO_SUCH_FUNCTION => (
+            Schema,
+            "the tables of the queue are missing or of another version. Migrate the database",
+        ),
+        code::NO_RIGHT => (
+            InvalidInput,
+            "the role lacks a right on the queue's schema. Grant it usage on the schema, and \
+             select, insert, update, delete on its tables and usage on its sequence",
+        ),
+        // "cached plan must not change result type": a migration ran beside us.
+        code::PLAN_CHANGED => (Unavailable, "the tables have just changed. Try again"),
+        code::UNIQUE => (
+            Corrupt,
+            "a stored row stands where none may be, by a unique rule",
+        ),
+        _ => of_class(&state[..2.min(state.len())]),
+    }
+}
+
+fn of_class(class: &str) -> (StoreErrorKind, &'static str) {
+    use StoreErrorKind::{Corrupt, InvalidInput, Unavailable};
+    match class {
+        "08" => (Unavailable, "the connection to the server failed"),
+        "28" => (
+            InvalidInput,
+            "the server does not let this user in. Check user, password and pg_hba.conf",
+        ),
+        "53" => (Unavailable, "the server has run out of a resource"),
+        "57" => (
+            Unavailable,
+            "the server starts, stops, or ended the connection",
+        ),
+        "58" => (Unavailable, "the server's system reported a fault"),
+        "22" => (InvalidInput, "a value cannot be stored"),
+        "23" => (InvalidInput, "a value breaks a rule of the table"),
+        "25" => (Unavailable, "the transaction was ended by the server"),
+        _ => (Corrupt, "Postgres refused the statement"),
+    }
+}
+
+fn of_sqlx(error: &SqlxError) -> (StoreErrorKind, &'static str) {
+    use StoreErrorKind::{Closed, Corrupt, InvalidInput, Unavailable};
+    match error {
+        SqlxError::PoolClosed => (Closed, "the store is closed. Open it again"),
+        SqlxError::PoolTimedOut => (
+            Unavailable,
+            "no connection became free in time. Raise `connections`, or look whether the server \
+             answers",
+        ),
+        SqlxError::Io(_) | SqlxError::WorkerCrashed | SqlxError::Protocol(_) => {
+            (Unavailable, "the connection to the server is lost")
+        }
+        SqlxError::Tls(_) => (
+            InvalidInput,
+            "a secure connection could not be made. Check sslmode and the certificates; this \
+             library needs the feature `tls-rustls` for it",
+        ),
+        SqlxError::BeginFailed => (Unavailable, "the transaction could not begin"),
+        SqlxError::Encode(_) | SqlxError::Configuration(_) => {
+            (InvalidInput, "a value cannot be handed to Postgres")
+        }
+        _ => (Corrupt, "a stored value cannot be read"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(state: &str, kind: StoreErrorKind, words: &str) {
+        let (found, said) = of_state(state);
+        assert_eq!(found, kind, "for {state}: {said}");
+        assert!(said.contains(words), "for {state}: {said}");
+    }
+
+    #[test]
+    fn sqlstates_are_sorted_by_what_a_caller_can_do() {
+        use StoreErrorKind::{Corrupt, InvalidInput, Schema, Unavailable, Unsupported};
+        for passing in [
+            "57P01", "57P02", "57P03", "08000", "08003", "08006", "08P01", "40001", "40P01",
+            "25006", "53300", "53200", "53100", "55P03", "57014", "58030", "25P03", "0A000",
+        ] {
+            check(passing, Unavailable, "");
+        }
+        check("53100", Unavailable, "disk is full");
+        check("25006", Unavailable, "primary");
+        check("28P01", InvalidInput, "password");
+        check("28000", InvalidInput, "pg_hba.conf");
+        check("3D000", InvalidInput, "does not exist");
+        check("42501", InvalidInput, "lacks a right");
+        check("42P01", Schema, "Migrate");
+        check("3F000", Schema, "Migrate");
+        check("26000", Unsupported, "behind_pooler");
+        check("42P05", Unsupported, "behind_pooler");
+        check("22021", InvalidInput, "cannot be stored");
+        check("23514", InvalidInput, "rule of the table");
+        check("23505", Corrupt, "unique rule");
+        check("XX001", Corrupt, "refused");
+        check("4", Corrupt, "refused");
+    }
+
+    #[test]
+    fn a_lost_connection_may_come_back_and_a_closed_store_does_not() {
+        for error in [SqlxError::PoolTimedOut, SqlxError::WorkerCrashed] {
+            assert!(store_error("job", error).is_transient());
+        }
+        let closed = store_error("job", SqlxError::PoolClosed);
+        assert_eq!(closed.kind(), StoreErrorKind::Closed);
+    }
+}

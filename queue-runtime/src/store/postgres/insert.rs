@@ -1,0 +1,320 @@
+//! Stores new jobs: many plain ones in one statement, and jobs with keys in rounds.
+//!
+//! What the jobs of a round meet is looked up without a lock, so it may change before they are
+//! stored. Unique indexes are the judges: whatever another transaction stored meanwhile makes this
+//! one a lost race, and it is decided anew. Rows are written in the order of their keys, so that
+//! two bulks never wait for each other.
+
+use sqlx::postgres::{PgConnection, PgRow};
+
+use super::connect::Work;
+use super::error::Fault;
+use super::rows::{At, Columns, column, ids, span_ms};
+use super::statements::Statements;
+use crate::job::{Due, Fingerprint, JobState, NewJob};
+use crate::rules::dedupe::{Holder, Met};
+use crate::store::Inserted;
+use crate::store::round::{self, Plan, Probed};
+
+/// Jobs per statement, so that one statement's memory stays small.
+const JOBS_MAX: usize = 1_000;
+
+/// Inserts a batch: all of it is stored or nothing.
+pub(super) struct Insert<'a> {
+    pub(super) statements: &'a Statements,
+    /// The time on a clock moved by hand, if there is one.
+    pub(super) now: Option<At>,
+    pub(super) jobs: &'a [NewJob],
+}
+
+impl Work for Insert<'_> {
+    type Done = Vec<Inserted>;
+
+    async fn run(&self, conn: &mut PgConnection) -> Result<Vec<Inserted>, Fault> {
+        let mut answers = Vec::with_capacity(self.jobs.len());
+        let mut rest = self.jobs;
+        while !rest.is_empty() {
+            let (jobs, later) = rest.split_at(round::round_len(rest, JOBS_MAX));
+            let probed = self.probe(conn, jobs).await?;
+            let plan = round::plan(jobs, probed)
+                .ok_or_else(|| Fault::Row("the probe of an insert left a job out".to_owned()))?;
+            self.write(conn, &plan).await?;
+            answers.extend(plan.answers);
+            rest = later;
+        }
+        Ok(answers)
+    }
+}
+
+/// Says whether a batch can be stored by one statement: nothing of it has to be looked up, and
+/// nothing else is written with it.
+pub(super) fn is_plain(jobs: &[NewJob]) -> bool {
+    jobs.len() <= JOBS_MAX
+        && jobs
+            .iter()
+            .all(|job| !round::has_keys(job) && job.cache.is_none())
+}
+
+/// Inserts jobs that [`is_plain`] is true for, by one statement.
+pub(super) struct InsertPlain<'a>(pub(super) Insert<'a>);
+
+impl Work for InsertPlain<'_> {
+    type Done = Vec<Inserted>;
+
+    async fn run(&self, conn: &mut PgConnection) -> Result<Vec<Inserted>, Fault> {
+        let insert = &self.0;
+        let jobs: Vec<_> = insert.jobs.iter().map(|job| (job, 0)).collect();
+        insert.insert(conn, &jobs).await?;
+        let new = |job: &NewJob| Inserted::New { id: job.id };
+        Ok(insert.jobs.iter().map(new).collect())
+    }
+}
+
+impl Insert<'_> {
+    /// Looks up what the jobs with keys meet, in their order.
+    async fn probe(&self, conn: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Probed>, Fault> {
+        let jobs: Vec<_> = jobs.iter().filter(|job| round::has_keys(job)).collect();
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self
+            .statements
+            .insert_probe
+            .query()
+            .bind(ids(jobs.iter().map(|job| job.id)))
+            .bind(column(&jobs, |job| job.job_type.as_str().to_owned()))
+            .bind(column(&jobs, |job| {
+                job.idempotency.as_ref().map(|asked| asked.key.clone())
+            }))
+            .bind(column(&jobs, |job| round::held_key(job).map(str::to_owned)))
+            .bind(column(&jobs, |job| {
+                round::window_key(job).map(|(key, _)| key.to_owned())
+            }))
+            .bind(column(&jobs, |job| job.payload.clone()))
+            .bind(self.now)
+            .fetch_all(&mut *conn)
+            .await?;
+        rows.iter().map(probed).collect()
+    }
+
+    async fn write(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+        self.announce(conn, plan).await?;
+        self.hold(conn, plan).await?;
+        self.insert(conn, &plan.jobs).await?;
+        self.bind_keys(conn, plan).await?;
+        self.open_windows(conn, plan).await?;
+        self.rewrite(conn, plan).await
+    }
+
+    /// Raises the versions of cached things.
+    async fn announce(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+        let versions = &plan.versions;
+        if versions.is_empty() {
+            return Ok(());
+        }
+        self.statements
+            .insert_version
+            .query()
+            .bind(column(versions, |(cache, _)| cache.key.clone()))
+            .bind(column(versions, |(cache, _)| stored(cache.version)))
+            .bind(column(versions, |(_, id)| id.map(|id| *id.as_uuid())))
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
+    /// Holds the live jobs that newcomers wait behind.
+    async fn hold(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+        if plan.behind.is_empty() {
+            return Ok(());
+        }
+        let held = self
+            .statements
+            .insert_behind
+            .query()
+            .bind(ids(plan.behind.iter().copied()))
+            .fetch_all(&mut *conn)
+            .await?;
+        match held.len() == plan.behind.len() {
+            true => Ok(()),
+            false => Err(Fault::Lost),
+        }
+    }
+
+    async fn insert(&self, conn: &mut PgConnection, jobs: &[(&NewJob, u8)]) -> Result<(), Fault> {
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let mut jobs = jobs.to_vec();
+        jobs.sort_by_key(|(job, slot)| {
+            (round::held_key(job).map(|key| (&job.job_type, key)), *slot)
+        });
+        let until_started = |job: &NewJob| {
+            let until = job.dedupe.as_ref().map(|dedupe| dedupe.until);
+            until == Some(crate::job::DedupeUntil::Started)
+        };
+        self.statements
+            .insert
+            .query()
+            .bind(ids(jobs.iter().map(|(job, _)| job.id)))
+            .bind(column(&jobs, |(job, _)| job.job_type.as_str().to_owned()))
+            .bind(column(&jobs, |(job, _)| job.queue.as_str().to_owned()))
+            .bind(column(&jobs, |(job, _)| i64::from(job.payload_schema)))
+            .bind(column(&jobs, |(job, _)| job.priority))
+            .bind(column(&jobs, |(job, _)| i64::from(job.max_attempts)))
+            .bind(column(&jobs, |(job, _)| match job.due {
+                Due::After(delay) => Some(span_ms(delay)),
+                _ => None,
+            }))
+            .bind(column(&jobs, |(job, _)| match job.due {
+                Due::At(at) => Some(At(at)),
+                _ => None,
+            }))
+            .bind(column(&jobs, |(job, _)| job.deadline.map(span_ms)))
+            .bind(column(&jobs, |(job, _)| until_started(job)))
+            .bind(column(&jobs, |(job, _)| {
+                job.idempotency.as_ref().map(|asked| asked.key.clone())
+            }))
+            .bind(column(&jobs, |(job, _)| {
+                job.cache.as_ref().map(|cache| cache.key.clone())
+            }))
+            .bind(column(&jobs, |(job, _)| {
+                job.cache.as_ref().map(|cache| stored(cache.version))
+            }))
+            .bind(column(&jobs, |(job, _)| job.trace_context.clone()))
+            .bind(column(&jobs, |(job, _)| job.payload.clone()))
+            .bind(column(&jobs, |(job, _)| {
+                round::held_key(job).map(str::to_owned)
+            }))
+            .bind(column(&jobs, |(_, slot)| i16::from(*slot)))
+            .bind(self.now)
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
+    async fn bind_keys(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+        if plan.bindings.is_empty() {
+            return Ok(());
+        }
+        let mut keys: Vec<_> = plan.bindings.iter().collect();
+        keys.sort_by_key(|key| (&key.new.job_type, &key.asked.key));
+        let bound = self
+            .statements
+            .insert_key
+            .query()
+            .bind(column(&keys, |key| key.new.job_type.as_str().to_owned()))
+            .bind(column(&keys, |key| key.asked.key.clone()))
+            .bind(ids(keys.iter().map(|key| key.job)))
+            .bind(column(&keys, |key| {
+                key.asked.fingerprint.as_str().to_owned()
+            }))
+            .bind(column(&keys, |key| span_ms(key.asked.window)))
+            .bind(column(&keys, |key| key.final_state.map(JobState::as_str)))
+            .bind(self.now)
+            .execute(&mut *conn)
+            .await?;
+        all(bound.rows_affected(), keys.len())
+    }
+
+    async fn open_windows(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+        let mut windows: Vec<_> = plan
+            .windows
+            .iter()
+            .filter_map(|new| round::window_key(new).map(|(key, window)| (*new, key, window)))
+            .collect();
+        if windows.is_empty() {
+            return Ok(());
+        }
+        windows.sort_by_key(|(new, key, _)| (&new.job_type, *key));
+        let opened = self
+            .statements
+            .insert_window
+            .query()
+            .bind(column(&windows, |(new, ..)| {
+                new.job_type.as_str().to_owned()
+            }))
+            .bind(column(&windows, |(_, key, _)| (*key).to_owned()))
+            .bind(ids(windows.iter().map(|(new, ..)| new.id)))
+            .bind(column(&windows, |(_, _, window)| span_ms(*window)))
+            .bind(self.now)
+            .execute(&mut *conn)
+            .await?;
+        all(opened.rows_affected(), windows.len())
+    }
+
+    async fn rewrite(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+        let rewrites = &plan.rewrites;
+        if rewrites.is_empty() {
+            return Ok(());
+        }
+        let rewritten = self
+            .statements
+            .insert_rewrite
+            .query()
+            .bind(ids(rewrites.iter().map(|(id, _)| *id)))
+            .bind(column(rewrites, |(_, new)| i64::from(new.payload_schema)))
+            .bind(column(rewrites, |(_, new)| new.priority))
+            .bind(column(rewrites, |(_, new)| {
+                new.cache.as_ref().map(|cache| cache.key.clone())
+            }))
+            .bind(column(rewrites, |(_, new)| {
+                new.cache.as_ref().map(|cache| stored(cache.version))
+            }))
+            .bind(column(rewrites, |(_, new)| new.trace_context.clone()))
+            .bind(column(rewrites, |(_, new)| new.payload.clone()))
+            .bind(self.now)
+            .execute(&mut *conn)
+            .await?;
+        all(rewritten.rows_affected(), rewrites.len())
+    }
+}
+
+/// Fewer rows than were meant were written: somebody else was there first.
+fn all(affected: u64, meant: usize) -> Result<(), Fault> {
+    match affected == meant as u64 {
+        true => Ok(()),
+        false => Err(Fault::Lost),
+    }
+}
+
+/// A version as it is stored; the rules keep versions within 63 bits.
+fn stored(version: u64) -> i64 {
+    i64::try_from(version).unwrap_or(i64::MAX)
+}
+
+/// Reads a row of the probe.
+fn probed(row: &PgRow) -> Result<Probed, Fault> {
+    let mut columns = Columns::of(row);
+    let stored = columns.take()?;
+    let key_job = columns.id_opt()?;
+    let fingerprint: Option<String> = columns.take()?;
+    let state: Option<JobState> = columns.parsed_opt("final_state")?;
+    let request = key_job.zip(fingerprint).map(|(id, fingerprint)| {
+        // A job that is gone without a remembered state was final, or it would still be here.
+        let state = state.unwrap_or(JobState::Done);
+        let holder = Holder {
+            id,
+            state,
+            payload_differs: false,
+        };
+        (holder, Fingerprint::from_stored(fingerprint))
+    });
+    let met = Met {
+        request,
+        window: holder(&mut columns)?,
+        slots: [holder(&mut columns)?, holder(&mut columns)?],
+    };
+    Ok(Probed { stored, met })
+}
+
+fn holder(columns: &mut Columns<'_>) -> Result<Option<Holder>, Fault> {
+    let id = columns.id_opt()?;
+    let state: Option<JobState> = columns.parsed_opt("status")?;
+    let payload_differs: bool = columns.take()?;
+    Ok(id.map(|id| Holder {
+        id,
+        state: state.unwrap_or(JobState::Done),
+        payload_differs,
+    }))
+}

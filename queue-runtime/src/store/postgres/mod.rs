@@ -1,0 +1,193 @@
+//! The store on a Postgres server, for many processes on many machines.
+//!
+//! Every verb is one transaction of its own, or one statement where that is enough; each statement
+//! that changes a running job is guarded by its lease token, and jobs are claimed by row locks
+//! that skip each other. Nothing is kept on a connection between two transactions, so the store
+//! also works behind a pooler. Leases are renewed over a connection of their own. The store's
+//! clock is the server's; a test may give one that it moves by hand.
+
+mod actions;
+mod aside;
+mod claim;
+mod connect;
+mod error;
+mod heartbeat;
+mod in_tx;
+mod insert;
+mod options;
+mod rows;
+pub mod schema;
+mod settle;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod verbs;
+
+use std::fmt;
+use std::sync::Arc;
+
+use sqlx::postgres::{PgPool, PgRow};
+
+use self::actions::Inside;
+use self::connect::{Begin, Form, Work};
+use self::error::Fault;
+pub use self::options::PostgresOptions;
+use self::rows::{At, Columns};
+use self::statements::{Parameters, Sql, Statements};
+use crate::error::{OpenError, StoreError};
+use crate::store::Wake;
+
+/// A store in one schema of a Postgres database.
+pub struct PostgresStore {
+    options: PostgresOptions,
+    statements: Arc<Statements>,
+    begin: Begin,
+    store_id: String,
+    pool: PgPool,
+    wake: Arc<Wake>,
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore")
+            .field("options", &self.options)
+            .field("store_id", &self.store_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresStore {
+    /// Connects to the server and checks the tables, or creates and upgrades them where the
+    /// options say so.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or does not let us in, the tables are missing, incomplete
+    /// or too new for this library; each says which.
+    pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
+        let statements = Arc::new(Statements::new(&options.schema, !options.behind_pooler));
+        let begin = Begin::new(&options);
+        let mut conn = connect::connect(&options, "open").await?;
+        let checked = async {
+            if options.migrate {
+                schema::migrate(&mut conn, &begin, &statements, &options.schema).await?;
+            } else {
+                let mut tx = begin
+                    .on(&mut conn)
+                    .await
+                    .map_err(|error| error::store_error("open", error))?;
+                schema::verify(&mut tx, &statements, &options.schema).await?;
+            }
+            let read = async {
+                let mut tx = begin.on(&mut conn).await?;
+                let row = statements.store_id.query().fetch_one(&mut *tx).await?;
+                Columns::of(&row).take::<String>()
+            };
+            read.await.map_err(|fault: Fault| fault.into_store("open"))
+        };
+        let bound = options.statement_timeout;
+        let store_id = connect::within(&*options.seam, bound, "open", checked).await??;
+        tracing::info!(
+            server = options.server(),
+            schema = options.schema,
+            statements = if options.behind_pooler {
+                "unprepared, for a pooler"
+            } else {
+                "prepared"
+            },
+            "opened the queue"
+        );
+        Ok(Self {
+            pool: connect::pool(&options),
+            wake: Arc::new(Wake::new()),
+            begin,
+            options,
+            statements,
+            store_id,
+        })
+    }
+
+    /// Opens the database of a pool that the application has; see [`PostgresOptions::from_pool`].
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn from_pool(pool: &PgPool) -> Result<Self, OpenError> {
+        Self::open(PostgresOptions::from_pool(pool)).await
+    }
+
+    fn manual_now(&self) -> Option<At> {
+        self.options.clock.as_ref().map(|clock| At(clock.now()))
+    }
+
+    fn inside(&self) -> Inside<'_> {
+        Inside {
+            statements: &self.statements,
+            now: self.manual_now(),
+        }
+    }
+
+    /// Runs work in a transaction of its own.
+    async fn transact<W: Work>(
+        &self,
+        operation: &'static str,
+        work: W,
+    ) -> Result<W::Done, StoreError> {
+        let how = (Form::Transaction, &self.begin);
+        connect::run(&self.pool, &self.options, how, operation, work).await
+    }
+
+    /// Runs work that is one statement. Behind a pooler it needs a transaction all the same: the
+    /// statement is prepared and executed in two steps, on what may be two servers otherwise.
+    async fn execute<W: Work>(
+        &self,
+        operation: &'static str,
+        work: W,
+    ) -> Result<W::Done, StoreError> {
+        let form = match self.options.behind_pooler {
+            true => Form::Transaction,
+            false => Form::Statement,
+        };
+        connect::run(
+            &self.pool,
+            &self.options,
+            (form, &self.begin),
+            operation,
+            work,
+        )
+        .await
+    }
+
+    /// Reads the rows of one statement.
+    async fn read(
+        &self,
+        operation: &'static str,
+        sql: &Sql,
+        parameters: Parameters,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        self.execute(operation, Read { sql, parameters }).await
+    }
+}
+
+/// One statement whose rows are read.
+struct Read<'a> {
+    sql: &'a Sql,
+    parameters: Parameters,
+}
+
+impl Work for Read<'_> {
+    type Done = Vec<PgRow>;
+
+    async fn run(&self, conn: &mut sqlx::PgConnection) -> Result<Vec<PgRow>, Fault> {
+        let query = self.sql.with(self.parameters.clone());
+        Ok(query.fetch_all(&mut *conn).await?)
+    }
+}
+
+/// Turns rows into values.
+fn all<T>(
+    operation: &'static str,
+    rows: &[PgRow],
+    read: impl Fn(&PgRow) -> Result<T, Fault>,
+) -> Result<Vec<T>, StoreError> {
+    let read: Result<_, Fault> = rows.iter().map(read).collect();
+    read.map_err(|fault| fault.into_store(operation))
+}

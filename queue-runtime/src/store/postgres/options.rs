@@ -1,0 +1,437 @@
+//! Where the database is and how it is used.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPool};
+
+use crate::error::OpenError;
+use crate::seam::{Seam, SystemSeam};
+
+/// How long a statement waits for a row that another transaction has locked.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a statement may take in all.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The connections of a store's pool: one for a worker's claims and settlements, the others for
+/// producers and for looking at jobs.
+const CONNECTIONS: u32 = 5;
+
+/// The fewest connections of a pool: with one, a worker and a producer would wait for each other.
+const CONNECTIONS_MIN: u32 = 2;
+
+/// The most connections of a pool; more than a server takes by default.
+const CONNECTIONS_MAX: u32 = 1_000;
+
+/// Statements that a connection keeps prepared: all of ours.
+const STATEMENTS_KEPT: usize = 128;
+
+/// The schema of the tables unless said otherwise.
+const SCHEMA: &str = "queue";
+
+/// The longest name of a schema in bytes; Postgres cuts what is longer.
+const NAME_BYTES_MAX: usize = 63;
+
+/// How to open a [`PostgresStore`](super::PostgresStore).
+///
+/// A store has a pool of its own ([`connections`](Self::connections)), one connection on which it
+/// listens for new jobs (none behind a pooler), and one per running worker for its heartbeat.
+///
+/// ```
+/// use queue_runtime::store::postgres::PostgresOptions;
+///
+/// let options = PostgresOptions::new("postgres://app@localhost/app")?
+///     .schema("jobs")?
+///     .connections(8)?;
+/// # Ok::<(), queue_runtime::error::OpenError>(())
+/// ```
+#[derive(Clone)]
+pub struct PostgresOptions {
+    connect: PgConnectOptions,
+    pub(super) schema: String,
+    pub(super) connections: u32,
+    pub(super) behind_pooler: bool,
+    pub(super) notify: bool,
+    pub(super) migrate: bool,
+    pub(super) lock_timeout: Duration,
+    pub(super) statement_timeout: Duration,
+    pub(super) clock: Option<Arc<dyn Seam>>,
+    pub(super) seam: Arc<dyn Seam>,
+}
+
+/// Says where the database is, never the password.
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresOptions")
+            .field("server", &self.server())
+            .field("schema", &self.schema)
+            .field("connections", &self.connections)
+            .field("behind_pooler", &self.behind_pooler)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresOptions {
+    /// Names the database by a URL such as `postgres://user:password@host:5432/database`.
+    ///
+    /// What the URL leaves out comes from the usual variables (`PGHOST`, `PGUSER`, `PGPASSWORD`,
+    /// …). Beside the parameters of every Postgres client (`sslmode`, `application_name`, …) it
+    /// may have `schema=jobs`, `connections=8`, `pooler=transaction` and `notify=off`, which mean
+    /// the same as the methods here.
+    ///
+    /// # Errors
+    /// [`OpenError::InvalidUrl`] for a URL of another scheme, without a host, or with a value that
+    /// breaks a rule. The message never holds the password.
+    pub fn new(url: impl AsRef<str>) -> Result<Self, OpenError> {
+        let url = url.as_ref();
+        let refuse = |rule: String| OpenError::InvalidUrl {
+            url: redacted(url),
+            rule,
+        };
+        let Some((scheme, rest)) = url.split_once("://") else {
+            let rule = "must start with postgres://. Write postgres://user@host/database";
+            return Err(refuse(rule.to_owned()));
+        };
+        if !matches!(scheme, "postgres" | "postgresql") {
+            let rule = format!("has the scheme {scheme:?}. Write postgres://user@host/database");
+            return Err(refuse(rule));
+        }
+        let authority = rest.split(['/', '?']).next().unwrap_or("");
+        let host = authority.rsplit('@').next().unwrap_or("");
+        if host.is_empty() && !rest.contains("host=") {
+            let rule = "names no host. Write postgres://user@host/database";
+            return Err(refuse(rule.to_owned()));
+        }
+        let (kept, ours) = parted(url);
+        let connect = PgConnectOptions::from_str(&kept).map_err(|error| {
+            // A password with one of these characters tears the address apart.
+            refuse(format!(
+                "is not a valid address ({}). Write `@ : / ? # %` in a user or password as %40 \
+                 %3A %2F %3F %23 %25",
+                without(&error.to_string(), url)
+            ))
+        })?;
+        let mut options = Self::from_connect(connect);
+        for (name, value) in ours {
+            options = options.parameter(&name, &value).map_err(refuse)?;
+        }
+        Ok(options)
+    }
+
+    /// Takes the server, user and database of an sqlx pool; the store opens connections of its
+    /// own, so that the application's transactions cannot use up those of the queue.
+    pub fn from_pool(pool: &PgPool) -> Self {
+        Self::from_connect(pool.connect_options().as_ref().clone())
+    }
+
+    fn from_connect(connect: PgConnectOptions) -> Self {
+        Self {
+            connect,
+            schema: SCHEMA.to_owned(),
+            connections: CONNECTIONS,
+            behind_pooler: false,
+            notify: true,
+            migrate: false,
+            lock_timeout: LOCK_TIMEOUT,
+            statement_timeout: STATEMENT_TIMEOUT,
+            clock: None,
+            seam: Arc::new(SystemSeam::new()),
+        }
+    }
+
+    fn parameter(self, name: &str, value: &str) -> Result<Self, String> {
+        match (name, value) {
+            ("schema", name) => self.schema(name).map_err(|error| error.to_string()),
+            ("connections", count) => {
+                let count = count.parse().map_err(|_| {
+                    format!("connections={count:?} is no number. Write connections=8")
+                })?;
+                self.connections(count).map_err(|error| error.to_string())
+            }
+            ("pooler", "transaction") => Ok(self.behind_pooler(true)),
+            ("pooler", "off") => Ok(self.behind_pooler(false)),
+            ("pooler", value) => Err(format!(
+                "pooler={value:?} is unknown. Write pooler=transaction or pooler=off"
+            )),
+            ("notify", "on") => Ok(self.notify(true)),
+            ("notify", "off") => Ok(self.notify(false)),
+            (name, value) => Err(format!(
+                "{name}={value:?} is unknown. Write {name}=on or off"
+            )),
+        }
+    }
+
+    /// Keeps the tables in this schema instead of `queue`: a letter or `_`, then letters, digits
+    /// and `_`, at most 63 bytes, not beginning with `pg_`. Several queues may share a database,
+    /// each in a schema of its own.
+    ///
+    /// # Errors
+    /// [`OpenError::InvalidUrl`] for another name.
+    pub fn schema(mut self, name: impl Into<String>) -> Result<Self, OpenError> {
+        let name = name.into();
+        let refuse = |rule: &str| {
+            Err(OpenError::InvalidUrl {
+                url: format!("schema {:?}", crate::job::shorten(&name)),
+                rule: rule.to_owned(),
+            })
+        };
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return refuse("must begin with a letter or `_`");
+        }
+        if !name.chars().all(is_word) {
+            return refuse("must consist of ASCII letters, digits and `_`");
+        }
+        if name.len() > NAME_BYTES_MAX {
+            return refuse("must have at most 63 bytes");
+        }
+        if name.to_ascii_lowercase().starts_with("pg_") || name == "information_schema" {
+            return refuse("belongs to Postgres itself. Choose another name");
+        }
+        self.schema = name;
+        Ok(self)
+    }
+
+    /// Opens at most this many connections for the store's pool; 2 to 1,000, 5 unless said
+    /// otherwise.
+    ///
+    /// # Errors
+    /// [`OpenError::InvalidUrl`] for another number.
+    pub fn connections(mut self, count: u32) -> Result<Self, OpenError> {
+        if !(CONNECTIONS_MIN..=CONNECTIONS_MAX).contains(&count) {
+            return Err(OpenError::InvalidUrl {
+                url: format!("connections {count}"),
+                rule: format!(
+                    "must be {CONNECTIONS_MIN} to {CONNECTIONS_MAX}: one is a worker's own while \
+                     it claims and settles"
+                ),
+            });
+        }
+        self.connections = count;
+        Ok(self)
+    }
+
+    /// Says that a pooler in transaction mode stands before the server, such as pgbouncer: then
+    /// nothing is kept between transactions, no statement stays prepared, and new jobs are found
+    /// by polling alone. False unless said otherwise.
+    #[must_use]
+    pub fn behind_pooler(mut self, is_behind: bool) -> Self {
+        self.behind_pooler = is_behind;
+        self
+    }
+
+    /// Says whether an enqueue tells workers in other processes at once (`NOTIFY`); true unless
+    /// said otherwise. Without it they find new jobs by polling. Within one process workers are
+    /// told in either case.
+    #[must_use]
+    pub fn notify(mut self, notify: bool) -> Self {
+        self.notify = notify;
+        self
+    }
+
+    /// Creates or upgrades the tables when the store is opened; false unless said otherwise, so
+    /// that a program never changes a shared database unasked.
+    #[must_use]
+    pub fn migrate(mut self, migrate: bool) -> Self {
+        self.migrate = migrate;
+        self
+    }
+
+    /// How long a statement waits for a row that another transaction has locked; 5 s unless said
+    /// otherwise.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// How long a statement may take in all; 30 s unless said otherwise.
+    #[must_use]
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement_timeout = timeout;
+        self
+    }
+
+    /// Makes every stored instant come from this clock instead of the server's, so that a test
+    /// can move time by hand.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Seam>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Runs the store's tasks and pauses through this seam instead of the system's.
+    #[must_use]
+    pub fn seam(mut self, seam: Arc<dyn Seam>) -> Self {
+        self.seam = seam;
+        self
+    }
+
+    /// What every connection is opened with.
+    pub(super) fn connect_options(&self) -> PgConnectOptions {
+        let connect = self.connect.clone().disable_statement_logging();
+        let connect = match connect.get_application_name() {
+            Some(_) => connect,
+            None => connect.application_name("queue-runtime"),
+        };
+        if self.behind_pooler {
+            // A pooler refuses a setting that it does not know how to keep apart.
+            connect
+                .statement_cache_capacity(0)
+                .extra_float_digits(None::<i8>)
+        } else {
+            connect.statement_cache_capacity(STATEMENTS_KEPT)
+        }
+    }
+
+    /// The server for people: user, host, port and database.
+    pub(super) fn server(&self) -> String {
+        let connect = &self.connect;
+        format!(
+            "{}@{}:{}/{}",
+            connect.get_username(),
+            connect.get_host(),
+            connect.get_port(),
+            connect.get_database().unwrap_or(connect.get_username()),
+        )
+    }
+}
+
+/// The parameters of a URL that are ours.
+const OURS: [&str; 4] = ["schema", "connections", "pooler", "notify"];
+
+/// Takes our parameters out of a URL.
+fn parted(url: &str) -> (String, Vec<(String, String)>) {
+    let Some((address, query)) = url.split_once('?') else {
+        return (url.to_owned(), Vec::new());
+    };
+    let (mut kept, mut ours) = (Vec::new(), Vec::new());
+    for parameter in query.split('&') {
+        match parameter.split_once('=') {
+            Some((name, value)) if OURS.contains(&name) => {
+                ours.push((name.to_owned(), value.to_owned()));
+            }
+            _ => kept.push(parameter),
+        }
+    }
+    let kept = match kept.is_empty() {
+        true => address.to_owned(),
+        false => format!("{address}?{}", kept.join("&")),
+    };
+    (kept, ours)
+}
+
+/// Leaves the user and password of a URL out, and cuts what is left.
+fn redacted(url: &str) -> String {
+    let shown = match url.split_once("://") {
+        Some((scheme, rest)) => match rest.rsplit_once('@') {
+            Some((_, host)) => format!("{scheme}://…@{host}"),
+            None => url.to_owned(),
+        },
+        None => url.to_owned(),
+    };
+    let shown = match shown.split_once('?') {
+        Some((address, query)) if query.contains("password") => format!("{address}?…"),
+        _ => shown,
+    };
+    crate::job::shorten(&shown)
+}
+
+/// A message without any part of the address that may be secret.
+fn without(message: &str, url: &str) -> String {
+    let secret = url
+        .split_once("://")
+        .and_then(|(_, rest)| rest.rsplit_once('@'))
+        .map_or("", |(secret, _)| secret);
+    match secret.is_empty() {
+        true => message.to_owned(),
+        false => message.replace(secret, "…"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        match PostgresOptions::new(url) {
+            Ok(options) => panic!("{url} was taken as {options:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_one_says_which_part_is_wrong() {
+        let check = |url: &str, words: &str| {
+            let said = refused(url);
+            assert!(said.contains(words), "{url}: {said}");
+        };
+        check("", "must start with postgres://");
+        check("mysql://app@host/db", "scheme \"mysql\"");
+        check("postgres://", "names no host");
+        check("postgres:///db", "names no host");
+        check("postgres://app@host/db?schema=a b", "letters, digits");
+        check("postgres://app@host/db?schema=pg_x", "Postgres itself");
+        check("postgres://app@host/db?connections=1", "must be 2 to");
+        check("postgres://app@host/db?connections=many", "no number");
+        check(
+            "postgres://app@host/db?pooler=session",
+            "pooler=transaction",
+        );
+        check("postgres://app@host/db?notify=maybe", "on or off");
+        check("postgres://app:p#w@host:x/db", "%23");
+    }
+
+    #[test]
+    fn a_password_is_in_no_message_and_no_debug_output() {
+        for url in [
+            "postgres://app:hunter2@host/db?connections=1",
+            "postgres://app:hunter2@host:port/db",
+            "mysql://app:hunter2@host/db",
+            "postgres://app:hun/ter2@host/db?pooler=x",
+        ] {
+            let said = refused(url);
+            assert!(
+                !said.contains("hunter2") && !said.contains("ter2@"),
+                "{said}"
+            );
+        }
+        let options = PostgresOptions::new("postgres://app:hunter2@host/db").expect("valid");
+        assert!(!format!("{options:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_schemas_name_is_a_plain_word() {
+        let options = || PostgresOptions::new("postgres://app@host/db").expect("valid");
+        for name in ["queue", "_jobs", "Jobs2", &"a".repeat(63)] {
+            assert!(options().schema(name).is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "a b",
+            "pg_x",
+            "PG_x",
+            "a\"b",
+            "a'b",
+            "1a",
+            "é",
+            "a.b",
+            &"a".repeat(64),
+        ] {
+            assert!(options().schema(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_the_url_mean_what_the_methods_mean() {
+        let url = "postgres://app@host/db?schema=jobs&sslmode=disable&connections=9\
+                   &pooler=transaction&notify=off";
+        let options = PostgresOptions::new(url).expect("valid");
+        assert_eq!((options.schema.as_str(), options.connections), ("jobs", 9));
+        assert!(options.behind_pooler && !options.notify);
+    }
+}

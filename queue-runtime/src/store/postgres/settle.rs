@@ -1,0 +1,282 @@
+//! Applies settlements: each kind of change in one statement for the whole batch, guarded by
+//! `(id, token)` in the statement itself.
+
+use std::collections::HashSet;
+
+use sqlx::postgres::{PgConnection, PgRow};
+
+use super::error::Fault;
+use super::rows::{At, Columns, column, ids, span_ms};
+use super::statements::Statements;
+use crate::job::{
+    Change, DeadReason, JobId, JobState, LeaseToken, OutcomeKind, Settled, Settlement,
+};
+
+/// A job that becomes final.
+pub(super) struct Final<'a> {
+    pub(super) id: JobId,
+    /// The attempt that ends with it; `None` for a job that waits.
+    pub(super) token: Option<LeaseToken>,
+    pub(super) state: JobState,
+    pub(super) reason: Option<DeadReason>,
+    pub(super) outcome: OutcomeKind,
+    pub(super) error: Option<&'a str>,
+    pub(super) attempts: u32,
+    pub(super) crashes: u32,
+    pub(super) snoozes: u32,
+    /// Whether somebody must have asked to call the job off.
+    pub(super) only_if_cancelled: bool,
+}
+
+/// What became of jobs that were to become final.
+pub(super) struct Ended {
+    /// Those that did.
+    pub(super) jobs: HashSet<Key>,
+    /// Whether a job that waited behind one became claimable.
+    pub(super) wake: bool,
+}
+
+/// A job under one token.
+type Key = (JobId, Option<LeaseToken>);
+
+/// Settles inside the open transaction; also says whether a job became claimable.
+pub(super) async fn settle(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    settlements: &[Settlement],
+) -> Result<(Vec<Settled>, bool), Fault> {
+    let held = held(conn, statements, now, settlements).await?;
+    let (mut queued, mut finals) = (Vec::new(), Vec::new());
+    let mut named = HashSet::new();
+    for settlement in settlements {
+        let is_free = !settlement.only_if_expired || held.contains(&key(settlement));
+        // The second settlement of one attempt in a batch finds the attempt ended.
+        if !is_free || !named.insert(key(settlement)) {
+            continue;
+        }
+        match &settlement.change {
+            Change::Queued { delay } => queued.push((settlement, span_ms(*delay))),
+            _ => finals.push(ending(settlement)),
+        }
+    }
+    let waiting = back(conn, statements, now, &queued).await?;
+    let mut wake = false;
+    for (settlement, delay) in &queued {
+        if waiting.contains(&key(settlement)) {
+            wake |= *delay == 0;
+        } else {
+            finals.push(ending(settlement));
+        }
+    }
+    let mut ended = finish(conn, statements, now, &finals).await?;
+    // Taken out as it is answered: one attempt has one answer that is not stale.
+    let mut waiting = waiting;
+    let answers = settlements
+        .iter()
+        .map(|settlement| {
+            if waiting.remove(&key(settlement)) {
+                Settled::Applied(JobState::Queued)
+            } else if ended.jobs.remove(&key(settlement)) {
+                Settled::Applied(ending(settlement).state)
+            } else {
+                Settled::Stale
+            }
+        })
+        .collect();
+    Ok((answers, wake | ended.wake))
+}
+
+fn key(settlement: &Settlement) -> Key {
+    (settlement.id, Some(settlement.token))
+}
+
+/// What a settlement that ends a job does to it; one that sends it back ends it only if somebody
+/// has asked to call it off.
+fn ending(settlement: &Settlement) -> Final<'_> {
+    let (state, reason) = match &settlement.change {
+        Change::Queued { .. } | Change::Cancelled => (JobState::Cancelled, None),
+        Change::Done => (JobState::Done, None),
+        Change::DeadLetter { reason } => (JobState::DeadLetter, Some(*reason)),
+    };
+    Final {
+        id: settlement.id,
+        token: Some(settlement.token),
+        state,
+        reason,
+        outcome: settlement.outcome,
+        error: settlement.error.as_deref(),
+        attempts: settlement.attempts,
+        crashes: settlement.crashes,
+        snoozes: settlement.snoozes,
+        only_if_cancelled: matches!(settlement.change, Change::Queued { .. }),
+    }
+}
+
+/// Holds the jobs that the rescues among the settlements still may change.
+async fn held(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    settlements: &[Settlement],
+) -> Result<HashSet<Key>, Fault> {
+    let mut rescues: Vec<_> = settlements
+        .iter()
+        .filter(|settlement| settlement.only_if_expired)
+        .collect();
+    if rescues.is_empty() {
+        return Ok(HashSet::new());
+    }
+    rescues.sort_by_key(|settlement| settlement.id);
+    let rows = statements
+        .settle
+        .query()
+        .bind(ids(rescues.iter().map(|rescue| rescue.id)))
+        .bind(column(&rescues, |rescue| rescue.token.get()))
+        .bind(now)
+        .fetch_all(&mut *conn)
+        .await?;
+    rows.iter().map(named).collect()
+}
+
+/// Sends jobs back to wait; returns those that do.
+async fn back(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    queued: &[(&Settlement, i64)],
+) -> Result<HashSet<Key>, Fault> {
+    if queued.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows = statements
+        .settle_queued
+        .query()
+        .bind(ids(queued.iter().map(|(settlement, _)| settlement.id)))
+        .bind(column(queued, |(settlement, _)| settlement.token.get()))
+        .bind(column(queued, |(settlement, _)| {
+            settlement.outcome.as_str()
+        }))
+        .bind(column(queued, |(settlement, _)| settlement.error.clone()))
+        .bind(column(queued, |(settlement, _)| {
+            i64::from(settlement.attempts)
+        }))
+        .bind(column(queued, |(settlement, _)| {
+            i64::from(settlement.crashes)
+        }))
+        .bind(column(queued, |(settlement, _)| {
+            i64::from(settlement.snoozes)
+        }))
+        .bind(column(queued, |(_, delay)| *delay))
+        .bind(now)
+        .fetch_all(&mut *conn)
+        .await?;
+    rows.iter().map(named).collect()
+}
+
+/// Moves jobs to the finished ones, lets their idempotency keys run out, and lets the jobs that
+/// waited behind them take their places.
+pub(super) async fn finish(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    finals: &[Final<'_>],
+) -> Result<Ended, Fault> {
+    let mut ended = Ended {
+        jobs: HashSet::new(),
+        wake: false,
+    };
+    if finals.is_empty() {
+        return Ok(ended);
+    }
+    let rows = statements
+        .settle_final
+        .query()
+        .bind(ids(finals.iter().map(|job| job.id)))
+        .bind(column(finals, |job| job.token.map(LeaseToken::get)))
+        .bind(column(finals, |job| job.outcome.as_str()))
+        .bind(column(finals, |job| job.error.map(str::to_owned)))
+        .bind(column(finals, |job| i64::from(job.attempts)))
+        .bind(column(finals, |job| i64::from(job.crashes)))
+        .bind(column(finals, |job| i64::from(job.snoozes)))
+        .bind(column(finals, |job| job.state.as_str()))
+        .bind(column(finals, |job| job.reason.map(DeadReason::as_str)))
+        .bind(column(finals, |job| job.only_if_cancelled))
+        .bind(now)
+        .fetch_all(&mut *conn)
+        .await?;
+    let (mut frees, mut keyed) = (Vec::new(), HashSet::new());
+    for row in &rows {
+        let mut columns = Columns::of(row);
+        let key = (
+            columns.id()?,
+            columns.take::<Option<i64>>()?.map(LeaseToken::new),
+        );
+        let job_type: String = columns.take()?;
+        let dedupe_key: Option<String> = columns.take()?;
+        frees.extend(dedupe_key.map(|dedupe_key| (job_type, dedupe_key)));
+        if columns.take()? {
+            keyed.insert(key);
+        }
+        ended.jobs.insert(key);
+    }
+    let with_keys: Vec<_> = finals
+        .iter()
+        .filter(|job| keyed.contains(&(job.id, job.token)))
+        .map(|job| (job.id, job.state))
+        .collect();
+    expire_keys(conn, statements, now, &with_keys).await?;
+    ended.wake = promote(conn, statements, now, frees).await?;
+    Ok(ended)
+}
+
+/// Lets the idempotency keys of jobs that became final run out.
+pub(super) async fn expire_keys(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    jobs: &[(JobId, JobState)],
+) -> Result<(), Fault> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    statements
+        .settle_keys
+        .query()
+        .bind(ids(jobs.iter().map(|(id, _)| *id)))
+        .bind(column(jobs, |(_, state)| state.as_str()))
+        .bind(now)
+        .execute(&mut *conn)
+        .await?;
+    Ok(())
+}
+
+/// Lets the jobs that wait behind dedupe keys take the places of those that ended; says whether
+/// there is one.
+pub(super) async fn promote(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    mut frees: Vec<(String, String)>,
+) -> Result<bool, Fault> {
+    if frees.is_empty() {
+        return Ok(false);
+    }
+    // In one order for everybody, so that two settlements never wait for each other.
+    frees.sort();
+    let (job_types, dedupe_keys): (Vec<_>, Vec<_>) = frees.into_iter().unzip();
+    let promoted = statements
+        .settle_promote
+        .query()
+        .bind(job_types)
+        .bind(dedupe_keys)
+        .bind(now)
+        .fetch_all(&mut *conn)
+        .await?;
+    Ok(!promoted.is_empty())
+}
+
+fn named(row: &PgRow) -> Result<Key, Fault> {
+    let mut columns = Columns::of(row);
+    Ok((columns.id()?, Some(LeaseToken::new(columns.take()?))))
+}

@@ -1,0 +1,30 @@
+-- Raises the newest known version of cached things; never lowers one. An announcement by a job
+-- whose id is stored already counts for nothing, so this runs before the job is inserted.
+-- params: arrays with one element per announcement: $1 cache keys, $2 versions, $3 ids of jobs
+--   that may be stored, or null if they are known not to be
+-- returns: nothing
+-- locks: the rows of the cache keys, in their order
+-- index: primary key, primary keys of both job tables
+insert into {q}.versions as v (
+  cache_key,
+  version
+)
+select
+  asked.cache_key,
+  max(asked.version)
+from unnest($1::text[], $2::bigint[], $3::uuid[]) asked (cache_key, version, job_id)
+where not exists (
+    select 1
+    from {q}.jobs j
+    where j.id = asked.job_id
+  )
+  and not exists (
+    select 1
+    from {q}.finished_jobs f
+    where f.id = asked.job_id
+  )
+group by asked.cache_key
+order by asked.cache_key collate "C"
+on conflict (cache_key) do update
+set version = excluded.version
+where v.version < excluded.version

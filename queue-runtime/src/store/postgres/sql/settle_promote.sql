@@ -1,0 +1,14 @@
+-- Lets the jobs that wait behind a dedupe key take the place of the one that ended.
+-- params: arrays with one element per key: $1 job types, $2 dedupe keys; $3 now or null
+-- returns: a row per promoted job (1)
+-- locks: the promoted jobs, in the transaction that removed the ended ones
+-- index: jobs_dedupe
+update {q}.jobs j
+set
+  dedupe_slot = 0,
+  updated_at = coalesce($3::timestamptz, date_trunc('milliseconds', statement_timestamp()))
+from unnest($1::text[], $2::text[]) free (job_type, dedupe_key)
+where j.job_type = free.job_type
+  and j.dedupe_key = free.dedupe_key
+  and j.dedupe_slot = 1
+returning 1

@@ -1,0 +1,5 @@
+//! What only this store promises, on a real server. Without one these tests are skipped, but fail
+//! where `CI` is set.
+
+mod statements;
+mod world;

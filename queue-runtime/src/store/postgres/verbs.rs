@@ -1,0 +1,312 @@
+//! The verbs of a store, each one transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::postgres::PgRow;
+
+use super::actions::{Cancel, Exchange, Exchanged, Expired, Prune, Replay};
+use super::error::{Fault, closed};
+use super::heartbeat::PostgresHeartbeat;
+use super::insert::{self, Insert, InsertPlain};
+use super::rows::{self, At, Columns, Place, limit};
+use super::statements::Parameters;
+use super::{PostgresStore, all, aside, claim, connect, schema};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::job::{
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
+};
+use crate::store::{
+    Admin, Cancelling, ClaimRequest, Counts, Heartbeat, Inserted, Pruned, Replaying, Retention,
+    Store, Versions, WakeListener,
+};
+use crate::time::Timestamp;
+
+/// How often one listing of final jobs reads on because some cannot be read.
+const LOOKS_MAX: usize = 100;
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn insert(&self, jobs: &[NewJob]) -> Result<Vec<Inserted>, StoreError> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let insert = Insert {
+            statements: &self.statements,
+            now: self.manual_now(),
+            jobs,
+        };
+        let inserted = match insert::is_plain(jobs) {
+            true => self.execute("insert", InsertPlain(insert)).await?,
+            false => self.transact("insert", insert).await?,
+        };
+        if inserted
+            .iter()
+            .any(|answer| matches!(answer, Inserted::New { .. }))
+        {
+            self.wake.notify();
+        }
+        Ok(inserted)
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, StoreError> {
+        if request.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let (_, claimed) = self.exchanged("claim", &[], Some(request)).await?;
+        Ok(claimed)
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Settled>, StoreError> {
+        if settlements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (settled, _) = self.exchanged("settle", settlements, None).await?;
+        Ok(settled)
+    }
+
+    async fn exchange(
+        &self,
+        settlements: &[Settlement],
+        request: &ClaimRequest,
+    ) -> Result<(Vec<Settled>, Vec<Claimed>), StoreError> {
+        self.exchanged("exchange", settlements, Some(request)).await
+    }
+
+    async fn heartbeat(&self) -> Result<Box<dyn Heartbeat>, StoreError> {
+        if self.pool.is_closed() {
+            return Err(closed("heartbeat"));
+        }
+        let heartbeat = PostgresHeartbeat::open(
+            self.options.clone(),
+            Arc::clone(&self.statements),
+            self.begin.clone(),
+        )
+        .await?;
+        Ok(Box::new(heartbeat))
+    }
+
+    async fn expired(&self, count: usize) -> Result<Vec<JobRecord>, StoreError> {
+        let look = Expired {
+            inside: self.inside(),
+            limit: count,
+        };
+        let (expired, set_aside, wake) = self.transact("expired", look).await?;
+        aside::tell(&set_aside);
+        if wake {
+            self.wake.notify();
+        }
+        Ok(expired)
+    }
+
+    async fn next_due(&self, request: &ClaimRequest) -> Result<Option<Duration>, StoreError> {
+        let asked = claim::Asked::new(request);
+        let parameters = Parameters::none()
+            .and(asked.queues)
+            .and(asked.job_types)
+            .and(asked.schemas)
+            .and(i64::from(request.suspects.crashes))
+            .and(limit(request.suspects.limit))
+            .and(self.manual_now());
+        let sql = &self.statements.next_due;
+        let rows = self.read("next_due", sql, parameters).await?;
+        let spans = all("next_due", &rows, |row| {
+            let mut columns = Columns::of(row);
+            let now = columns.instant()?;
+            Ok(columns.instant_opt()?.map(|due| due.since(now)))
+        })?;
+        Ok(spans.into_iter().flatten().next())
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        if self.pool.is_closed() {
+            return Err(closed("migrate"));
+        }
+        let mut conn = connect::connect(&self.options, "migrate").await?;
+        let schema = &self.options.schema;
+        schema::migrate(&mut conn, &self.begin, &self.statements, schema).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        let parameters = Parameters::none().and(self.manual_now());
+        let rows = self.read("now", &self.statements.clock, parameters).await?;
+        let read = all("now", &rows, |row| Columns::of(row).instant())?;
+        read.into_iter().next().ok_or_else(|| {
+            StoreError::new(
+                StoreErrorKind::Corrupt,
+                "now",
+                "Postgres gave no row where there is always one",
+            )
+        })
+    }
+
+    fn wakes(&self) -> WakeListener {
+        self.wake.listen()
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+impl PostgresStore {
+    async fn exchanged(
+        &self,
+        operation: &'static str,
+        settlements: &[Settlement],
+        request: Option<&ClaimRequest>,
+    ) -> Result<(Vec<Settled>, Vec<Claimed>), StoreError> {
+        let work = Exchange {
+            inside: self.inside(),
+            settlements,
+            request,
+        };
+        let Exchanged {
+            settled,
+            claiming,
+            wake,
+        } = self.transact(operation, work).await?;
+        aside::tell(&claiming.set_aside);
+        if wake {
+            self.wake.notify();
+        }
+        Ok((settled, claiming.claimed))
+    }
+}
+
+#[async_trait]
+impl Admin for PostgresStore {
+    async fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
+        let parameters = Parameters::none().and(*id.as_uuid());
+        let rows = self.read("job", &self.statements.job, parameters).await?;
+        Ok(all("job", &rows, rows::record)?.pop())
+    }
+
+    async fn finished(
+        &self,
+        state: JobState,
+        before: Option<(Timestamp, JobId)>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        let mut before = before.map(|(at, id)| Place { at, id });
+        let mut listed = Vec::new();
+        for _ in 0..LOOKS_MAX {
+            let wanted = count - listed.len();
+            let (at, id) = before
+                .map(|place| (At(place.at), *place.id.as_uuid()))
+                .unzip();
+            let parameters = Parameters::none()
+                .and(state.as_str())
+                .and(at)
+                .and(id)
+                .and(limit(wanted));
+            let sql = &self.statements.finished;
+            let rows = self.read("finished", sql, parameters).await?;
+            let page = all("finished", &rows, rows::finished)?;
+            let is_last = page.len() < wanted;
+            before = None;
+            for (place, record) in page {
+                match record {
+                    Ok(record) => listed.push(record),
+                    Err(fault) => {
+                        let fault = fault.into_store("finished");
+                        tracing::error!(job_id = %place.id, %fault, "left out of the final jobs");
+                    }
+                }
+                before = Some(place);
+            }
+            if is_last || listed.len() == count {
+                break;
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
+        let parameters = Parameters::none().and(*id.as_uuid());
+        let sql = &self.statements.attempts;
+        let rows = self.read("attempts", sql, parameters).await?;
+        all("attempts", &rows, rows::attempt)
+    }
+
+    async fn cancel(&self, id: JobId) -> Result<Cancelling, StoreError> {
+        let inside = self.inside();
+        let (answer, wake) = self.transact("cancel", Cancel { inside, id }).await?;
+        if wake {
+            self.wake.notify();
+        }
+        Ok(answer)
+    }
+
+    async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError> {
+        let inside = self.inside();
+        let work = Replay { inside, id, as_new };
+        let answer = self.transact("replay", work).await?;
+        if answer == Replaying::Replayed {
+            self.wake.notify();
+        }
+        Ok(answer)
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        let read = |row: &PgRow| {
+            let mut columns = Columns::of(row);
+            Ok((
+                columns.parsed::<JobState>("status")?,
+                columns.number::<u64>("count")?,
+            ))
+        };
+        let sql = &self.statements.counts;
+        let rows = self.read("counts", sql, Parameters::none()).await?;
+        let mut counts = Counts::default();
+        for (state, count) in all("counts", &rows, read)? {
+            *counts.of_mut(state) += count;
+        }
+        Ok(counts)
+    }
+
+    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
+        let known: Vec<String> = known
+            .iter()
+            .map(|known| known.as_str().to_owned())
+            .collect();
+        let read = |row: &PgRow| {
+            let mut columns = Columns::of(row);
+            match columns.parsed("job_type") {
+                Ok(job_type) => Ok(Some((job_type, columns.number("count")?))),
+                Err(Fault::Row(fault)) => {
+                    tracing::error!(fault, "left out of the unknown types");
+                    Ok(None)
+                }
+                Err(fault) => Err(fault),
+            }
+        };
+        let sql = &self.statements.unknown_types;
+        let rows = self
+            .read("unknown_types", sql, Parameters::none().and(known))
+            .await?;
+        let counted = all("unknown_types", &rows, read)?;
+        Ok(counted.into_iter().flatten().collect())
+    }
+
+    async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {
+        let work = Prune {
+            inside: self.inside(),
+            retention,
+            limit: count,
+        };
+        self.transact("prune", work).await
+    }
+}
+
+#[async_trait]
+impl Versions for PostgresStore {
+    async fn newest_version(&self, cache_key: &str) -> Result<Option<u64>, StoreError> {
+        let sql = &self.statements.newest_version;
+        let parameters = Parameters::none().and(cache_key);
+        let rows = self.read("newest_version", sql, parameters).await?;
+        let read = |row: &PgRow| Columns::of(row).number("version");
+        Ok(all("newest_version", &rows, read)?.pop())
+    }
+}
