@@ -82,7 +82,7 @@ with recursive
         and status = 'queued'
         and dedupe_slot = 0
       order by run_at, id
-      limit $4 + $5
+      limit $4::bigint + $5::bigint
     ) j
     where l.crashes < $6 or $7 > 0
   ),
@@ -101,7 +101,7 @@ with recursive
     from counted
     where not is_suspect or nth <= $7
     order by place, priority desc, run_at, id
-    limit $4 + $5
+    limit $4::bigint + $5::bigint
   ),
   taken (id) as materialized (
     select j.id
@@ -116,7 +116,7 @@ with recursive
       limit 1
       for update skip locked
     ) j
-    limit $4
+    limit $4::bigint
   )
 update {q}.jobs
 set
