@@ -5,6 +5,7 @@
 mod suite;
 mod report;
 mod stores;
+mod serve;
 mod budget;
 mod examples;
 mod run;
@@ -27,6 +28,9 @@ Chores:
             nextest` or `--runner cargo` decides. Prints seconds per suite and the stores
             that ran, and ends with the runner's closing line. Fails when a test fails and
             when no test ran. Doc tests are a step of `.ci/run`.
+            Starts a throw-away Postgres for the tests, unless QUEUE_TEST_POSTGRES_URL names
+            one; PG_BIN names the folder of its programs. Without a server its tests are
+            skipped; if CI is set, that is a failure.
   examples [name]
             Runs every example, or one, the way its header says: one run per line
             `// run: -- <arguments>`, or one run without arguments when there is none.
