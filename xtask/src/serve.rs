@@ -7,6 +7,7 @@
 use std::env;
 
 use anyhow::{Context, Result};
+use xtask::servers::install;
 
 use crate::stores::{STORES, Server, Serving, Skipped, Store};
 
@@ -98,6 +99,30 @@ fn served(store: &str, server: &Server, given: Option<String>, in_ci: bool) -> R
         }
         Err(error) => Ok(By::Nobody(format!("{error:#}"))),
     }
+}
+
+/// Says which servers there are; installs a missing one where that is possible.
+pub(crate) fn tell() -> Result<()> {
+    let servers = [
+        (
+            "postgres",
+            install::postgres(None).and_then(|found| found.describe()),
+        ),
+        (
+            "pgbouncer",
+            install::pgbouncer().map(|found| found.display().to_string()),
+        ),
+    ];
+    for (name, found) in servers {
+        match found {
+            Ok(found) => println!("{name}: {found}"),
+            Err(error) if in_ci() => {
+                return Err(error).with_context(|| format!("{name}: none, and CI is set"));
+            }
+            Err(error) => println!("{name}: skipped, {error:#}"),
+        }
+    }
+    Ok(())
 }
 
 /// What an environment variable says; an empty one says nothing.

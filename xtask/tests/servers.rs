@@ -2,9 +2,16 @@
 //!
 //! Without Postgres on the machine a test says so and passes; where `CI` is set it fails.
 
+#![cfg(unix)]
+
 use std::env;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpStream};
-use std::process::{Command, Stdio};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use xtask::servers::{Options, PgBouncer, PoolMode, Postgres, find};
@@ -55,6 +62,90 @@ fn query(url: &str, statement: &str) -> Result<Option<String>> {
         String::from_utf8_lossy(&asked.stderr)
     );
     Ok(Some(String::from_utf8(asked.stdout)?.trim().to_owned()))
+}
+
+/// A program of its own that owns a server, and the folder that the server's folder is in.
+struct Owner {
+    program: Child,
+    url: String,
+    folder: tempfile::TempDir,
+}
+
+impl Owner {
+    /// `cargo xtask postgres`, once it has printed its URL.
+    fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        // Like the system's own: if we are root, the server runs as another user.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o1777))?;
+        let mut program = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .arg("postgres")
+            .env("TMPDIR", folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let stdout = program.stdout.take().context("a pipe")?;
+        let mut url = String::new();
+        BufReader::new(stdout).read_line(&mut url)?;
+        Ok(Self {
+            program,
+            url: url.trim().to_owned(),
+            folder,
+        })
+    }
+
+    fn port(&self) -> Result<u16> {
+        let (_, port) = self.url.rsplit_once(':').context("a URL with a port")?;
+        Ok(port.trim_end_matches("/postgres").parse()?)
+    }
+
+    fn left_behind(&self) -> Result<usize> {
+        Ok(fs::read_dir(self.folder.path())?.count())
+    }
+}
+
+#[test]
+fn a_server_follows_its_owner_that_is_killed_and_leaves_no_folder() -> Result<()> {
+    if is_missing(&find::postgres(None)) {
+        return Ok(());
+    }
+    let mut owner = Owner::start()?;
+    assert!(is_answered(owner.port()?), "{}", owner.url);
+    assert_eq!(owner.left_behind()?, 1);
+
+    owner.program.kill()?;
+    owner.program.wait()?;
+
+    // Nobody is left to tell us; far above what it takes.
+    let begun = Instant::now();
+    while owner.left_behind()? > 0 {
+        ensure!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the folder stays"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!is_answered(owner.port()?));
+    Ok(())
+}
+
+#[test]
+fn the_chore_prints_one_url_and_stops_its_server_when_the_input_closes() -> Result<()> {
+    if is_missing(&find::postgres(None)) {
+        return Ok(());
+    }
+    let mut owner = Owner::start()?;
+    assert!(is_answered(owner.port()?), "{}", owner.url);
+    if let Some(answer) = query(&owner.url, "select 1")? {
+        assert_eq!(answer, "1");
+    }
+
+    drop(owner.program.stdin.take());
+
+    assert!(owner.program.wait()?.success());
+    assert!(!is_answered(owner.port()?));
+    assert_eq!(owner.left_behind()?, 0);
+    Ok(())
 }
 
 #[test]
