@@ -6,10 +6,11 @@
 use crate::report::Suite;
 
 /// Budgets for suites that start processes, compilers or real stores.
-const BUDGETS: [(&str, u32); 5] = [
+const BUDGETS: [(&str, u32); 6] = [
     ("conformance", 120),
     ("crash", 180),
     ("it", 120),
+    ("servers", 60),
     ("tidy", 10),
     ("ui", 480),
 ];

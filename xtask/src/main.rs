@@ -5,8 +5,10 @@
 mod suite;
 mod report;
 mod stores;
+mod serve;
 mod budget;
 mod examples;
+mod foreground;
 mod run;
 
 use std::env;
@@ -27,10 +29,21 @@ Chores:
             nextest` or `--runner cargo` decides. Prints seconds per suite and the stores
             that ran, and ends with the runner's closing line. Fails when a test fails and
             when no test ran. Doc tests are a step of `.ci/run`.
+            Starts a throw-away Postgres for the tests, unless QUEUE_TEST_POSTGRES_URL names
+            one; PG_BIN names the folder of its programs. Without a server its tests are
+            skipped; if CI is set, that is a failure.
   examples [name]
             Runs every example, or one, the way its header says: one run per line
             `// run: -- <arguments>`, or one run without arguments when there is none.
             The last line of an example must be a JSON object.
+  postgres [--durable] [--bin <folder>]
+            Starts a throw-away Postgres, prints its URL on one line, and stops it at Ctrl-C
+            or when the input closes. Give the URL to a test runner of your own as
+            QUEUE_TEST_POSTGRES_URL. With `--durable` commits wait for the disk; `--bin` or
+            PG_BIN names the folder of the programs.
+  servers   Says which servers the tests would use. Where it can without asking (root and
+            apt-get), it installs Debian's package of one that is missing, here and in the
+            chores that start a server. Fails if CI is set and one is missing.
   ci        Runs `.ci/run`, the whole gate.
   help      Prints this text.
 ";
@@ -66,6 +79,8 @@ fn chore(arguments: &[String]) -> Result<()> {
         }
         ["examples"] => examples::run(None),
         ["examples", name] => examples::run(Some(name)),
+        ["postgres", rest @ ..] => foreground::postgres(rest),
+        ["servers"] => serve::tell(),
         ["ci"] => gate(),
         [word, ..] => bail!("unknown chore `{word}`; see `cargo xtask help`"),
     }

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: runs every suite with the best runner at hand and says what ran.
 //!
-//! What goes in: the runner's own arguments. What comes out: the runner's output as it comes, a
+//! What goes in: the runner's own arguments. The servers of the stores are started before the
+//! suites and stopped after them, also when a test fails. What comes out: the runner's output as it comes, a
 //! table of seconds per suite, the stores that ran, and the runner's closing line. The counts in
 //! the last line are the runner's. A run without a test is a failure.
 
@@ -10,6 +11,7 @@ use anyhow::{Result, bail};
 
 use crate::report::{self, Report};
 use crate::run::{self, Finished};
+use crate::serve::Servers;
 use crate::{budget, cargo, stores};
 
 /// Opens the part of the output that `.ci/run` repeats at its end.
@@ -44,7 +46,7 @@ impl Runner {
         }
     }
 
-    fn run(self, arguments: &[&str]) -> Result<Finished> {
+    fn run(self, arguments: &[&str], servers: &Servers) -> Result<Finished> {
         let mut command = cargo();
         match self {
             Self::Nextest => command.args(["nextest", "run"]),
@@ -56,7 +58,8 @@ impl Runner {
         // Colours, or a quieter setting of the caller, would hide lines that are read afterwards.
         command
             .env("CARGO_TERM_COLOR", "never")
-            .env("NEXTEST_STATUS_LEVEL", "pass");
+            .env("NEXTEST_STATUS_LEVEL", "pass")
+            .envs(servers.variables());
         println!("== {} {}", self.name(), arguments.join(" "));
         run::both_streams(command)
     }
@@ -78,24 +81,28 @@ impl Runner {
 
 /// Runs all suites; an error says why the run does not count as passed.
 pub(crate) fn test(runner: Runner, arguments: &[&str]) -> Result<()> {
+    let servers = Servers::start()?;
+    let skipped = servers.skipped();
+    let finished = runner.run(arguments, &servers);
+    drop(servers);
     let Finished {
         status,
         output,
         seconds,
-    } = runner.run(arguments)?;
+    } = finished?;
     let report = runner.read(&output);
     let verdict = verdict(&report, status.success());
 
     println!("\n{SUMMARY} ({}, {seconds:.0} s)", runner.name());
     print!("{}", budget::table(&report.suites));
-    println!("{}", stores::that_ran(&report.tests));
+    println!("{}", stores::that_ran(&report.tests, &skipped));
     if let Some(closing) = &report.closing {
         println!("{closing}");
         println!("{} passed, {} failed", report.passed, report.failed);
     }
     match verdict {
         // Somebody who names what to run may well leave a store out.
-        Ok(()) if arguments.is_empty() => match stores::untested(&report.tests) {
+        Ok(()) if arguments.is_empty() => match stores::untested(&report.tests, &skipped) {
             Some(store) => bail!("no test ran on the store {store}"),
             None => Ok(()),
         },
