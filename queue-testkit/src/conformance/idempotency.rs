@@ -1,10 +1,13 @@
 //! Idempotency keys: one caller request gives one job, remembered for a window.
 
+use std::time::Duration;
+
 use queue_runtime::job::{CacheKey, Claimed, JobState, NewJob, Settlement};
-use queue_runtime::store::Inserted;
+use queue_runtime::store::{Inserted, Replaying};
 
 use super::jobs::{
-    MS, OTHER_REQUEST, REQUEST, SECOND, called_off, dead, done, job_type, keep, once, replace,
+    HOUR, MS, OTHER_REQUEST, REQUEST, SECOND, called_off, dead, done, job_type, keep, once,
+    replace, retry,
 };
 use super::subject::Subject;
 
@@ -51,6 +54,47 @@ pub async fn a_repeated_request_is_answered_by_its_job_in_every_state(s: &Subjec
 
     s.shows(&expected).await;
     assert_eq!(s.record(job.id).await.idempotency_key.as_deref(), Some("i"));
+}
+
+/// A job tells which request it is for, whatever becomes of it and of the key's window.
+pub async fn a_job_shows_its_key_in_every_state(s: &Subject) {
+    let job = asked(s);
+    let shows = async |what: &str| {
+        let key = s.record(job.id).await.idempotency_key;
+        assert_eq!(key.as_deref(), Some("i"), "after {what}");
+    };
+    s.add(&job).await;
+    shows("the insert").await;
+    let run = s.take().await;
+    assert_eq!(run.idempotency_key.as_deref(), Some("i"));
+    shows("the claim").await;
+    s.apply(retry(&run, Duration::ZERO)).await;
+    shows("a retry").await;
+    for (settlement, what) in [
+        (dead as fn(&Claimed) -> Settlement, "a failure for good"),
+        (called_off, "a stop"),
+        (done, "a success"),
+    ] {
+        let run = s.take().await;
+        assert_eq!(run.idempotency_key.as_deref(), Some("i"), "before {what}");
+        s.apply(settlement(&run)).await;
+        shows(what).await;
+        if s.replay(job.id).await == Replaying::Replayed {
+            shows("the replay").await;
+        }
+    }
+    s.advance(HOUR);
+    s.prune(HOUR * 2, 10).await;
+    shows("the end of its window").await;
+    let [listed] = &s
+        .store()
+        .finished(JobState::Done, None, 10)
+        .await
+        .expect("finished answers")[..]
+    else {
+        panic!("one job is done")
+    };
+    assert_eq!(listed.idempotency_key.as_deref(), Some("i"));
 }
 
 pub async fn a_repeated_request_hears_of_a_dead_letter_and_of_a_cancel(s: &Subject) {

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use queue_runtime::job::{Change, DeadReason, JobId, JobRecord, JobState, Lease, OutcomeKind};
+use queue_runtime::job::{
+    Change, Claimed, DeadReason, JobId, JobRecord, JobState, Lease, OutcomeKind,
+};
 use queue_runtime::job::{LeaseToken, NewJob, Settled, Settlement};
-use queue_runtime::store::{Cancelling, ClaimRequest, Extended};
+use queue_runtime::store::{Cancelling, ClaimRequest, Extended, Replaying};
 
-use super::jobs::{LEASE, MS, SECOND, dead, done, rescue, rescue_of, retry, worker};
+use super::jobs::{
+    LEASE, MS, SECOND, called_off, dead, done, handed_back, rerun, rescue, rescue_of, retry,
+    snooze, worker,
+};
 use super::picture::Picture;
 use super::subject::Subject;
 
@@ -190,6 +195,61 @@ pub async fn only_running_jobs_can_expire(s: &Subject) {
     s.advance(LEASE * 10);
 
     assert_eq!(s.expired(10).await, []);
+}
+
+/// Nobody reads who holds a job, or until when, of a job that nobody holds.
+pub async fn only_a_running_job_shows_a_lease(s: &Subject) {
+    let job = NewJob {
+        dedupe: rerun("k"),
+        ..s.job()
+    };
+    let lease_of = async |id: JobId| {
+        let record = s.record(id).await;
+        (record.locked_until, record.locked_by)
+    };
+    let free = async |what: &str| assert_eq!(lease_of(job.id).await, (None, None), "after {what}");
+    s.add(&job).await;
+    free("the insert").await;
+    type Ending = (fn(&Claimed) -> Settlement, &'static str);
+    let endings: [Ending; 7] = [
+        (|run| retry(run, Duration::ZERO), "a retry"),
+        (|run| snooze(run, Duration::ZERO), "a snooze"),
+        (handed_back, "a hand-back"),
+        (rescue, "a rescue"),
+        (dead, "a failure for good"),
+        (called_off, "a stop"),
+        (done, "a success"),
+    ];
+    for (settlement, what) in endings {
+        let run = s.take().await;
+        let held = (Some(run.locked_until), Some(worker("conformance@1")));
+        assert_eq!(lease_of(job.id).await, held, "before {what}");
+        s.advance(LEASE);
+        s.apply(settlement(&run)).await;
+        free(what).await;
+        if s.replay(job.id).await == Replaying::Replayed {
+            free("the replay").await;
+        }
+    }
+
+    let other = s
+        .running(&NewJob {
+            dedupe: rerun("k"),
+            ..s.job()
+        })
+        .await;
+    let behind = NewJob {
+        dedupe: rerun("k"),
+        ..s.job()
+    };
+    s.add(&behind).await;
+    assert_eq!(lease_of(behind.id).await, (None, None), "behind its key");
+    s.cancel(other.id).await;
+    s.settle(&[retry(&other, SECOND)]).await;
+    assert_eq!(lease_of(other.id).await, (None, None), "a request to stop");
+    assert_eq!(lease_of(behind.id).await, (None, None), "a promotion");
+    s.cancel(behind.id).await;
+    assert_eq!(lease_of(behind.id).await, (None, None), "a cancel");
 }
 
 pub async fn a_rescued_job_waits_again_and_counts_the_crash(s: &Subject) {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use queue_runtime::job::{
-    Attempt, Change, Claimed, JobId, JobRecord, JobState, NewJob, Settlement, WorkerId,
+    Attempt, Change, Claimed, JobId, JobRecord, JobState, LeaseToken, NewJob, Settlement, WorkerId,
 };
 use queue_runtime::store::{Counts, Store};
 use queue_runtime::time::Timestamp;
@@ -49,6 +49,19 @@ impl Picture {
     /// Returns the jobs by id.
     pub fn jobs(&self) -> &BTreeMap<JobId, Seen> {
         &self.jobs
+    }
+
+    /// Returns the picture with every lease token told as another, such as the one that another
+    /// store gave to the same claim.
+    #[must_use]
+    pub fn with_tokens(mut self, mut told: impl FnMut(LeaseToken) -> LeaseToken) -> Self {
+        for seen in self.jobs.values_mut() {
+            seen.record.lock_token = seen.record.lock_token.map(&mut told);
+            for attempt in &mut seen.attempts {
+                attempt.token = told(attempt.token);
+            }
+        }
+        self
     }
 
     /// Returns a job that is in the picture, to change it.

@@ -140,6 +140,7 @@ macro_rules! conformance_family {
             a_lease_runs_out_at_its_end_and_not_before
             the_lease_that_ran_out_first_is_listed_first
             only_running_jobs_can_expire
+            only_a_running_job_shows_a_lease
             a_rescued_job_waits_again_and_counts_the_crash
             a_rescue_can_end_a_job_that_keeps_crashing
             a_rescue_before_the_lease_ran_out_is_refused
@@ -297,6 +298,7 @@ macro_rules! conformance_family {
     (idempotency) => {
         $crate::conformance_tests! { idempotency:
             a_repeated_request_is_answered_by_its_job_in_every_state
+            a_job_shows_its_key_in_every_state
             a_repeated_request_hears_of_a_dead_letter_and_of_a_cancel
             a_repeated_request_is_known_by_its_fingerprint_not_its_text
             another_request_under_the_key_is_a_conflict_that_names_fields_only

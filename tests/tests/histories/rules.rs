@@ -7,6 +7,8 @@ use queue_runtime::store::{ClaimRequest, Inserted};
 use queue_runtime::time::Timestamp;
 use queue_testkit::conformance::Picture;
 
+use super::offers::CRASHES_MAX;
+
 /// What was seen and answered so far.
 #[derive(Default)]
 pub(crate) struct Rules {
@@ -21,9 +23,12 @@ pub(crate) struct Rules {
     newest_token: i64,
 }
 
-const CRASHES_MAX: u32 = 3;
-
 impl Rules {
+    /// What was shown after the last step.
+    pub(crate) fn before(&self) -> &Picture {
+        &self.before
+    }
+
     /// An idempotency key outlives its unfinished job: while that runs or waits, the key's next
     /// request is never new.
     pub(crate) fn inserted(&mut self, jobs: &[NewJob], replies: &[Inserted]) -> Result<(), String> {

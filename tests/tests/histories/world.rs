@@ -1,62 +1,50 @@
 //! The two stores on one clock, and how a step is played on both.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use queue_runtime::job::{
-    CacheKey, Change, Claimed, DeadReason, DedupeUntil, Due, Fingerprint, Idempotency, Lease,
-    NewJob, OnDuplicate, OutcomeKind, Settlement,
-};
+use queue_runtime::error::StoreError;
+use queue_runtime::job::{Claimed, JobState, Lease, NewJob, Settled, Settlement};
 use queue_runtime::seam::Seam as _;
-use queue_runtime::store::{ClaimRequest, Heartbeat, Retention, Store, Suspects};
+use queue_runtime::store::memory::MemoryStore;
+use queue_runtime::store::{ClaimRequest, Heartbeat, Retention, Store};
 use queue_testkit::clock::TestSeam;
-use queue_testkit::conformance::jobs::{
-    called_off, dead_because, done, handed_back, held, job_type, plain, queue, rescue, rescue_of,
-    retry, snooze, worker,
-};
-use queue_testkit::conformance::{Fixture as _, MemoryFixture, Picture, SqliteFixture};
+use queue_testkit::conformance::jobs::{job_type, rescue_of};
+use queue_testkit::conformance::{Fixture, Picture};
 
+use super::offers::{CACHE_KEYS, TYPES, bounded, new_job, request, settlement};
 use super::rules::Rules;
-use super::steps::{Claim, Ending, Mode, Offer, Step, Until};
+use super::steps::{Ending, Step};
+use super::tally::Tally;
+use super::tokens::{Tokens, Told};
 
-const TYPES: [&str; 2] = ["send_welcome", "bill"];
-const QUEUES: [&str; 2] = ["default", "mail"];
-const CACHE_KEYS: [&str; 2] = ["user:1", "user:2"];
-const CRASHES_MAX: u32 = 3;
-
-pub(crate) struct World {
+pub(crate) struct World<F> {
     seam: TestSeam,
     memory: Arc<dyn Store>,
-    sqlite: Arc<dyn Store>,
-    heartbeats: [Box<dyn Heartbeat>; 2],
-    _file: SqliteFixture,
+    memory_beat: Box<dyn Heartbeat>,
+    /// The name of the store that is compared.
+    name: &'static str,
+    store: Arc<dyn Store>,
+    beat: Box<dyn Heartbeat>,
+    /// Clears up after the store when it is dropped, which is after the store.
+    _fixture: F,
+    tokens: Tokens,
     /// Every job that was ever offered, and every run that was ever claimed.
     offered: Vec<NewJob>,
     runs: Vec<Claimed>,
     rules: Rules,
+    tally: Tally,
 }
 
 /// Calls one verb on both stores; both must answer the same.
 macro_rules! both {
     ($world:ident.$verb:ident($($argument:expr),*)) => {{
         let memory = $world.memory.$verb($($argument),*).await;
-        let sqlite = $world.sqlite.$verb($($argument),*).await;
-        same(stringify!($verb), memory, sqlite)?
+        let store = $world.store.$verb($($argument),*).await;
+        $world.same(stringify!($verb), memory, store)?
     }};
-}
-
-fn same<T: PartialEq + Debug>(
-    verb: &str,
-    memory: Result<T, impl Debug>,
-    sqlite: Result<T, impl Debug>,
-) -> Result<T, String> {
-    match (memory, sqlite) {
-        (Ok(memory), Ok(sqlite)) if memory == sqlite => Ok(memory),
-        (memory, sqlite) => Err(format!(
-            "{verb} answers differently:\n  memory {memory:?}\n  sqlite {sqlite:?}"
-        )),
-    }
 }
 
 /// Counts a position round among `count` things, from the newest.
@@ -64,27 +52,28 @@ fn nth_newest(position: usize, count: usize) -> Option<usize> {
     (count > 0).then(|| count - 1 - position % count)
 }
 
-impl World {
-    pub(crate) async fn open() -> Result<Self, String> {
+impl<F: Fixture> World<F> {
+    pub(crate) async fn open(name: &'static str, fixture: F) -> Result<Self, String> {
         let seam = TestSeam::new(1);
-        let file = SqliteFixture::new();
-        let open = async |opened: Result<Arc<dyn Store>, _>| {
-            let store =
-                opened.map_err(|error: queue_runtime::error::BoxError| error.to_string())?;
-            let heartbeat = store.heartbeat().await.map_err(|error| error.to_string())?;
-            Ok::<_, String>((store, heartbeat))
-        };
-        let (memory, beat_memory) = open(MemoryFixture.open(seam.shared()).await).await?;
-        let (sqlite, beat_sqlite) = open(file.open(seam.shared()).await).await?;
+        let failed = |error: StoreError| error.to_string();
+        let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(seam.shared()));
+        let memory_beat = memory.heartbeat().await.map_err(failed)?;
+        let store = fixture.open(seam.shared()).await;
+        let store = store.map_err(|error| error.to_string())?;
+        let beat = store.heartbeat().await.map_err(failed)?;
         Ok(Self {
             seam,
             memory,
-            sqlite,
-            heartbeats: [beat_memory, beat_sqlite],
-            _file: file,
+            memory_beat,
+            name,
+            store,
+            beat,
+            _fixture: fixture,
+            tokens: Tokens::default(),
             offered: Vec::new(),
             runs: Vec::new(),
             rules: Rules::default(),
+            tally: Tally::default(),
         })
     }
 
@@ -92,7 +81,11 @@ impl World {
     pub(crate) async fn play(&mut self, step: &Step) -> Result<(), String> {
         match step {
             Step::Insert(offers) => {
-                let jobs: Vec<NewJob> = offers.iter().map(|offer| self.new_job(offer)).collect();
+                let (seam, now) = (&self.seam, self.seam.now());
+                let jobs = offers
+                    .iter()
+                    .map(|offer| new_job(seam.job_id(), offer, now));
+                let jobs = jobs.collect();
                 self.insert(jobs).await?;
             }
             Step::InsertAgain { job } => {
@@ -102,20 +95,23 @@ impl World {
             }
             Step::Claim(claim) => {
                 let request = request(claim);
-                both!(self.next_due(&request));
-                let claimed = both!(self.claim(&request));
-                self.rules.claimed(&claimed, &request, &[])?;
-                self.runs.extend(claimed);
+                let next_due = both!(self.next_due(&request));
+                self.tally.next_due(next_due);
+                let memory = self.memory.claim(&request).await;
+                let store = self.store.claim(&request).await;
+                self.claimed(memory, store, &request, &[])?;
             }
-            Step::Settle(endings) => {
-                let settlements = self.settlements(endings);
-                both!(self.settle(&settlements));
-            }
+            Step::Settle(endings) => self.settle(&self.settlements(endings)).await?,
             Step::Exchange(endings, claim) => {
                 let (settlements, request) = (self.settlements(endings), request(claim));
-                let (_, claimed) = both!(self.exchange(&settlements, &request));
-                self.rules.claimed(&claimed, &request, &settlements)?;
-                self.runs.extend(claimed);
+                let memory = self.memory.exchange(&settlements, &request).await;
+                let translated = self.tokens.settlements(&settlements);
+                let store = self.store.exchange(&translated, &request).await;
+                let (settled, claimed) = parted(memory);
+                let (its_settled, its_claimed) = parted(store);
+                let settled = self.same("exchange", settled, its_settled)?;
+                self.tally.settled(&settlements, &settled);
+                self.claimed(claimed, its_claimed, &request, &settlements)?;
             }
             Step::Extend { leases, seconds } => self.extend(leases, *seconds).await?,
             Step::Advance { millis } => self.seam.advance(Duration::from_millis(*millis)),
@@ -125,17 +121,19 @@ impl World {
                     .iter()
                     .map(|record| bounded(rescue_of(record), record.max_attempts))
                     .collect();
-                both!(self.settle(&rescues));
+                self.settle(&rescues).await?;
             }
             Step::Cancel { job } => {
                 if let Some(index) = nth_newest(*job, self.offered.len()) {
-                    both!(self.cancel(self.offered[index].id));
+                    let reply = both!(self.cancel(self.offered[index].id));
+                    self.tally.cancelling(reply);
                 }
             }
             Step::Replay { job, as_new } => {
                 if let Some(index) = nth_newest(*job, self.offered.len()) {
                     let id = self.offered[index].id;
-                    both!(self.replay(id, *as_new));
+                    let reply = both!(self.replay(id, *as_new));
+                    self.tally.replaying(reply, *as_new);
                     self.rules.may_replay(id);
                 }
             }
@@ -147,43 +145,108 @@ impl World {
                     dead_letter: kept * 2,
                 };
                 let pruned = both!(self.prune(&retention, *limit));
+                self.tally.pruned(pruned);
                 self.rules.pruned(pruned.jobs);
             }
+            Step::Look {
+                state,
+                after,
+                limit,
+            } => self.look(*state, *after, *limit).await?,
         }
         both!(self.counts());
-        let ids: Vec<_> = self.offered.iter().map(|job| job.id).collect();
-        let picture = Picture::of(self.memory.as_ref(), &ids).await;
+        let picture = self.picture_of(&self.memory).await;
         for id in self.rules.changed(&picture) {
             both!(self.job(id));
             both!(self.attempts(id));
         }
+        self.tally.shown(&picture);
         self.rules.hold(picture, self.seam.now())
     }
 
     /// Says that both stores show the same, whole.
-    pub(crate) async fn end(&mut self) -> Result<(), String> {
-        let ids: Vec<_> = self.offered.iter().map(|job| job.id).collect();
-        let memory = Picture::of(self.memory.as_ref(), &ids).await;
-        let sqlite = Picture::of(self.sqlite.as_ref(), &ids).await;
-        let differences = memory.differences(&sqlite);
+    pub(crate) async fn end(&self) -> Result<(), String> {
+        let memory = self.picture_of(&self.memory).await;
+        let store = self.tokens.picture(self.picture_of(&self.store).await);
+        let mut differences = memory.differences(&store);
+        differences.extend(store.broken_rules());
         if !differences.is_empty() {
-            let differences = differences.join("\n");
+            let (name, differences) = (self.name, differences.join("\n"));
             return Err(format!(
-                "memory (expected) and sqlite (found) differ:\n{differences}"
+                "memory (expected) and {name} (found) differ:\n{differences}"
             ));
         }
         for key in CACHE_KEYS {
             both!(self.newest_version(key));
         }
         both!(self.unknown_types(&[job_type(TYPES[0])]));
-        self.sqlite.close().await;
         Ok(())
+    }
+
+    pub(crate) async fn close(&self) {
+        self.store.close().await;
+    }
+
+    /// Says what has happened.
+    pub(crate) fn reached(self) -> BTreeSet<String> {
+        self.tally.reached()
+    }
+
+    /// Takes an answer that both stores gave, told in memory's tokens.
+    fn same<T: PartialEq + Debug + Told>(
+        &self,
+        verb: &str,
+        memory: Result<T, StoreError>,
+        mut store: Result<T, StoreError>,
+    ) -> Result<T, String> {
+        if let Ok(answer) = &mut store {
+            answer.told(&self.tokens);
+        }
+        match (memory, store) {
+            (Ok(memory), Ok(store)) if memory == store => Ok(memory),
+            (memory, store) => Err(format!(
+                "{verb} answers differently:\n  memory {memory:?}\n  {} {store:?}",
+                self.name
+            )),
+        }
+    }
+
+    async fn picture_of(&self, store: &Arc<dyn Store>) -> Picture {
+        let ids: Vec<_> = self.offered.iter().map(|job| job.id).collect();
+        Picture::of(store.as_ref(), &ids).await
     }
 
     async fn insert(&mut self, jobs: Vec<NewJob>) -> Result<(), String> {
         let replies = both!(self.insert(&jobs));
+        self.tally.inserted(&jobs, &replies, self.rules.before());
         self.rules.inserted(&jobs, &replies)?;
         self.offered.extend(jobs);
+        Ok(())
+    }
+
+    fn claimed(
+        &mut self,
+        memory: Result<Vec<Claimed>, StoreError>,
+        store: Result<Vec<Claimed>, StoreError>,
+        request: &ClaimRequest,
+        settled_before: &[Settlement],
+    ) -> Result<(), String> {
+        if let (Ok(memory), Ok(store)) = (&memory, &store) {
+            self.tokens.claimed(memory, store)?;
+        }
+        let claimed = self.same("claim", memory, store)?;
+        self.tally.claimed(&claimed, request);
+        self.rules.claimed(&claimed, request, settled_before)?;
+        self.runs.extend(claimed);
+        Ok(())
+    }
+
+    async fn settle(&mut self, settlements: &[Settlement]) -> Result<(), String> {
+        let memory = self.memory.settle(settlements).await;
+        let translated = self.tokens.settlements(settlements);
+        let store = self.store.settle(&translated).await;
+        let replies = self.same("settle", memory, store)?;
+        self.tally.settled(settlements, &replies);
         Ok(())
     }
 
@@ -194,9 +257,28 @@ impl World {
             .filter_map(|&position| Some(self.runs[nth_newest(position, count)?].lease()))
             .collect();
         let lease = Duration::from_secs(seconds);
-        let [memory, sqlite] = &mut self.heartbeats;
-        let memory = memory.extend(&leases, lease).await;
-        same("extend", memory, sqlite.extend(&leases, lease).await).map(drop)
+        let memory = self.memory_beat.extend(&leases, lease).await;
+        let store = self.beat.extend(&self.tokens.leases(&leases), lease).await;
+        let replies = self.same("extend", memory, store)?;
+        self.tally.extended(&replies);
+        Ok(())
+    }
+
+    async fn look(
+        &mut self,
+        state: usize,
+        after: Option<usize>,
+        limit: usize,
+    ) -> Result<(), String> {
+        let state = [JobState::Done, JobState::DeadLetter, JobState::Cancelled][state];
+        let before = after.and_then(|position| {
+            let job = &self.offered[nth_newest(position, self.offered.len())?];
+            let seen = self.rules.before().jobs().get(&job.id)?;
+            Some((seen.record.finished_at?, job.id))
+        });
+        let jobs = both!(self.finished(state, before, limit));
+        self.tally.looked(jobs.len(), before.is_some());
+        Ok(())
     }
 
     fn settlements(&self, endings: &[(usize, Ending)]) -> Vec<Settlement> {
@@ -209,89 +291,17 @@ impl World {
             })
             .collect()
     }
-
-    fn new_job(&self, offer: &Offer) -> NewJob {
-        let job = plain(self.seam.job_id());
-        NewJob {
-            job_type: job_type(TYPES[offer.kind]),
-            queue: queue(QUEUES[offer.queue]),
-            payload: format!(r#"{{"n":{}}}"#, offer.payload),
-            payload_schema: offer.schema,
-            priority: offer.priority,
-            max_attempts: offer.max_attempts,
-            due: Due::After(Duration::from_secs(offer.delay_seconds)),
-            dedupe: offer.dedupe.and_then(|(key, until, mode)| {
-                let until = match until {
-                    Until::Finished => DedupeUntil::Finished,
-                    Until::Started => DedupeUntil::Started,
-                    Until::Seconds(seconds) => DedupeUntil::Window(Duration::from_secs(seconds)),
-                };
-                let mode = match mode {
-                    Mode::Keep => OnDuplicate::Keep,
-                    Mode::Replace => OnDuplicate::Replace,
-                    Mode::Rerun => OnDuplicate::Rerun,
-                };
-                held(&format!("k{key}"), until, mode)
-            }),
-            idempotency: offer
-                .idempotency
-                .map(|(key, request, seconds)| Idempotency {
-                    key: format!("i{key}"),
-                    fingerprint: Fingerprint::from_stored(format!(r#"{{"n":"{request}"}}"#)),
-                    window: Duration::from_secs(seconds),
-                }),
-            cache: offer.cache.map(|(key, version)| CacheKey {
-                key: CACHE_KEYS[key].to_owned(),
-                version,
-            }),
-            ..job
-        }
-    }
 }
 
-fn request(claim: &Claim) -> ClaimRequest {
-    let mut queues = QUEUES.map(queue).to_vec();
-    if claim.turned {
-        queues.reverse();
-    }
-    ClaimRequest {
-        worker: worker(&format!("w@{}", claim.worker)),
-        queues,
-        job_types: vec![(job_type(TYPES[0]), claim.schema), (job_type(TYPES[1]), 2)],
-        limit: claim.limit,
-        lease: Duration::from_secs(claim.seconds),
-        suspects: Suspects::NONE,
-    }
-}
-
-fn settlement(run: &Claimed, ending: Ending) -> Settlement {
-    let seconds = Duration::from_secs;
-    let settlement = match ending {
-        Ending::Done => done(run),
-        Ending::Retry { seconds: delay } => retry(run, seconds(delay)),
-        Ending::Snooze { seconds: delay } => snooze(run, seconds(delay)),
-        Ending::HandedBack => handed_back(run),
-        Ending::Dead => dead_because(run, DeadReason::Permanent),
-        Ending::CalledOff => called_off(run),
-        Ending::Rescued => rescue(run),
-    };
-    bounded(settlement, run.max_attempts)
-}
-
-/// Ends a job that would wait again with a budget used up, as the rules do.
-fn bounded(settlement: Settlement, max_attempts: u32) -> Settlement {
-    let waits = matches!(settlement.change, Change::Queued { .. });
-    let reason = match settlement {
-        _ if settlement.crashes >= CRASHES_MAX => DeadReason::Crashed,
-        _ if settlement.attempts >= max_attempts => DeadReason::AttemptsExhausted,
-        _ => return settlement,
-    };
-    if !waits {
-        return settlement;
-    }
-    Settlement {
-        change: Change::DeadLetter { reason },
-        outcome: OutcomeKind::Permanent,
-        ..settlement
+/// Takes an exchange apart, into what the two verbs would have answered.
+fn parted(
+    exchanged: Result<(Vec<Settled>, Vec<Claimed>), StoreError>,
+) -> (
+    Result<Vec<Settled>, StoreError>,
+    Result<Vec<Claimed>, StoreError>,
+) {
+    match exchanged {
+        Ok((settled, claimed)) => (Ok(settled), Ok(claimed)),
+        Err(error) => (Err(error), Ok(Vec::new())),
     }
 }
