@@ -23,6 +23,7 @@ mod sqlite;
 mod transactions;
 mod stores;
 mod churn;
+mod completing;
 mod processes;
 mod signals;
 mod environment;

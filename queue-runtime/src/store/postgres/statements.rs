@@ -108,6 +108,7 @@ statements! {
     counts = include_str!("sql/counts.sql");
     expired = include_str!("sql/expired.sql");
     extend = include_str!("sql/extend.sql");
+    fence = include_str!("sql/fence.sql");
     find = include_str!("sql/find.sql");
     finished = include_str!("sql/finished.sql");
     insert = include_str!("sql/insert.sql");
