@@ -14,6 +14,7 @@ mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
+mod lanes;
 mod options;
 mod rows;
 pub mod schema;
@@ -31,6 +32,7 @@ use sqlx::postgres::{PgPool, PgRow};
 use self::actions::Inside;
 use self::connect::{Begin, Form, Work};
 use self::error::Fault;
+use self::lanes::Lanes;
 pub use self::options::PostgresOptions;
 use self::rows::{At, Columns};
 use self::statements::{Parameters, Sql, Statements};
@@ -45,6 +47,7 @@ pub struct PostgresStore {
     store_id: String,
     pool: PgPool,
     wake: Arc<Wake>,
+    lanes: Lanes,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -99,6 +102,7 @@ impl PostgresStore {
         Ok(Self {
             pool: connect::pool(&options),
             wake: Arc::new(Wake::new()),
+            lanes: Lanes::default(),
             begin,
             options,
             statements,
@@ -116,6 +120,12 @@ impl PostgresStore {
 
     fn manual_now(&self) -> Option<At> {
         self.options.clock.as_ref().map(|clock| At(clock.now()))
+    }
+
+    /// A job became claimable by what this process has done.
+    fn woke(&self) {
+        self.lanes.forget();
+        self.wake.notify();
     }
 
     fn inside(&self) -> Inside<'_> {

@@ -8,5 +8,5 @@ select 1
 from {q}.jobs
 where id = $1
   and lock_token = $2
-  and status = 'processing'
+  and locked_by is not null
 for update
