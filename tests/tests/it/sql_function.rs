@@ -113,7 +113,9 @@ async fn twenty_callers_with_one_key_make_one_job_and_are_all_told_of_it() {
     assert_eq!(queue.counts().await.expect("it answers").queued, 1);
 
     // The key that the function stores is the one that the library knows.
-    let beside = greets::enqueue(&queue, 2, "b".to_owned()).dedupe_key("user 1").await;
+    let beside = greets::enqueue(&queue, 2, "b".to_owned())
+        .dedupe_key("user 1")
+        .await;
     assert_eq!(beside.expect("answered").id, answers[0].0);
     queue.close().await;
     pool.close().await;
