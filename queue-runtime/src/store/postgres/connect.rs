@@ -119,6 +119,18 @@ pub(super) enum Form {
     Statement,
 }
 
+impl Form {
+    /// The form of work that is one statement. Behind a pooler it needs a transaction all the
+    /// same: the statement is prepared and executed in two steps, on what may be two servers
+    /// otherwise.
+    pub(super) fn of_one_statement(options: &PostgresOptions) -> Self {
+        match options.behind_pooler {
+            true => Self::Transaction,
+            false => Self::Statement,
+        }
+    }
+}
+
 /// Runs work, and begins anew if others were in its way. An error means that the outcome is
 /// unknown, as for every verb.
 pub(super) async fn run<W: Work>(

@@ -14,6 +14,7 @@ mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
+mod notify;
 mod options;
 mod rows;
 pub mod schema;
@@ -22,6 +23,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 mod verbs;
+mod wake;
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,8 +36,8 @@ use self::error::Fault;
 pub use self::options::PostgresOptions;
 use self::rows::{At, Columns};
 use self::statements::{Parameters, Sql, Statements};
+use self::wake::Wakes;
 use crate::error::{OpenError, StoreError};
-use crate::store::Wake;
 
 /// A store in one schema of a Postgres database.
 pub struct PostgresStore {
@@ -44,7 +46,7 @@ pub struct PostgresStore {
     begin: Begin,
     store_id: String,
     pool: PgPool,
-    wake: Arc<Wake>,
+    wakes: Wakes,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -96,9 +98,10 @@ impl PostgresStore {
             },
             "opened the queue"
         );
+        let pool = connect::pool(&options);
         Ok(Self {
-            pool: connect::pool(&options),
-            wake: Arc::new(Wake::new()),
+            wakes: Wakes::new(&options, &statements, &begin, &pool, &store_id),
+            pool,
             begin,
             options,
             statements,
@@ -135,25 +138,14 @@ impl PostgresStore {
         connect::run(&self.pool, &self.options, how, operation, work).await
     }
 
-    /// Runs work that is one statement. Behind a pooler it needs a transaction all the same: the
-    /// statement is prepared and executed in two steps, on what may be two servers otherwise.
+    /// Runs work that is one statement.
     async fn execute<W: Work>(
         &self,
         operation: &'static str,
         work: W,
     ) -> Result<W::Done, StoreError> {
-        let form = match self.options.behind_pooler {
-            true => Form::Transaction,
-            false => Form::Statement,
-        };
-        connect::run(
-            &self.pool,
-            &self.options,
-            (form, &self.begin),
-            operation,
-            work,
-        )
-        .await
+        let how = (Form::of_one_statement(&self.options), &self.begin);
+        connect::run(&self.pool, &self.options, how, operation, work).await
     }
 
     /// Reads the rows of one statement.

@@ -41,11 +41,8 @@ impl Store for PostgresStore {
             true => self.execute("insert", InsertPlain(insert)).await?,
             false => self.transact("insert", insert).await?,
         };
-        if inserted
-            .iter()
-            .any(|answer| matches!(answer, Inserted::New { .. }))
-        {
-            self.wake.notify();
+        if insert::has_new(&inserted) {
+            self.wakes.give();
         }
         Ok(inserted)
     }
@@ -95,7 +92,7 @@ impl Store for PostgresStore {
         let (expired, set_aside, wake) = self.transact("expired", look).await?;
         aside::tell(&set_aside);
         if wake {
-            self.wake.notify();
+            self.wakes.give();
         }
         Ok(expired)
     }
@@ -142,10 +139,11 @@ impl Store for PostgresStore {
     }
 
     fn wakes(&self) -> WakeListener {
-        self.wake.listen()
+        self.wakes.listen()
     }
 
     async fn close(&self) {
+        self.wakes.close().await;
         self.pool.close().await;
     }
 }
@@ -169,7 +167,7 @@ impl PostgresStore {
         } = self.transact(operation, work).await?;
         aside::tell(&claiming.set_aside);
         if wake {
-            self.wake.notify();
+            self.wakes.give();
         }
         Ok((settled, claiming.claimed))
     }
@@ -234,7 +232,7 @@ impl Admin for PostgresStore {
         let inside = self.inside();
         let (answer, wake) = self.transact("cancel", Cancel { inside, id }).await?;
         if wake {
-            self.wake.notify();
+            self.wakes.give();
         }
         Ok(answer)
     }
@@ -244,7 +242,7 @@ impl Admin for PostgresStore {
         let work = Replay { inside, id, as_new };
         let answer = self.transact("replay", work).await?;
         if answer == Replaying::Replayed {
-            self.wake.notify();
+            self.wakes.give();
         }
         Ok(answer)
     }

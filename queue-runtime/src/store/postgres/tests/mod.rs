@@ -2,4 +2,5 @@
 //! where `CI` is set.
 
 mod statements;
+mod notify;
 mod world;
