@@ -14,7 +14,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::Seam;
 
 /// How long opening a connection may take.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// How long to wait for a free connection of the pool.
 const ACQUIRE_MAX: Duration = Duration::from_secs(5);
@@ -59,6 +59,16 @@ pub(super) fn pool(options: &PostgresOptions) -> PgPool {
                 Ok(true)
             })
         })
+        .connect_lazy_with(options.connect_options())
+}
+
+/// Makes a pool for one connection that is never replaced, without opening it yet.
+pub(super) fn pool_of_one(options: &PostgresOptions) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(CONNECT_MAX)
+        .max_lifetime(None)
+        .idle_timeout(None)
         .connect_lazy_with(options.connect_options())
 }
 

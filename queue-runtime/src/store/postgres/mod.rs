@@ -10,10 +10,12 @@ mod actions;
 mod aside;
 mod claim;
 mod connect;
+mod ear;
 mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
+mod listen;
 mod notify;
 mod options;
 mod rows;
@@ -29,10 +31,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use sqlx::postgres::{PgPool, PgRow};
+use tokio::sync::watch;
 
 use self::actions::Inside;
 use self::connect::{Begin, Form, Work};
 use self::error::Fault;
+pub use self::listen::Listening;
 pub use self::options::PostgresOptions;
 use self::rows::{At, Columns};
 use self::statements::{Parameters, Sql, Statements};
@@ -98,6 +102,12 @@ impl PostgresStore {
             },
             "opened the queue"
         );
+        if options.behind_pooler {
+            tracing::info!(
+                "new jobs of other processes are found by polling: behind a pooler nobody can \
+                 listen for them"
+            );
+        }
         let pool = connect::pool(&options);
         Ok(Self {
             wakes: Wakes::new(&options, &statements, &begin, &pool, &store_id),
@@ -115,6 +125,15 @@ impl PostgresStore {
     /// As [`open`](Self::open).
     pub async fn from_pool(pool: &PgPool) -> Result<Self, OpenError> {
         Self::open(PostgresOptions::from_pool(pool)).await
+    }
+
+    /// Tells how well this store hears of the jobs of other processes, now and from now on.
+    ///
+    /// It listens from the first time that a worker is run on it, or that somebody calls
+    /// [`wakes`](crate::store::Store::wakes), and tries every 15 s whether it still hears. Behind
+    /// a pooler it never listens. When it does not hear, jobs are found by polling.
+    pub fn listening(&self) -> watch::Receiver<Listening> {
+        self.wakes.listening()
     }
 
     fn manual_now(&self) -> Option<At> {

@@ -11,9 +11,11 @@
 use std::sync::Arc;
 
 use sqlx::postgres::PgPool;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::Begin;
+use super::listen::{Listener, Listening};
 use super::notify::{Line, Notifier};
 use super::options::PostgresOptions;
 use super::statements::Statements;
@@ -27,6 +29,9 @@ pub(super) const FROM_A_TRANSACTION: &str = "";
 pub(super) struct Names {
     /// The channel of all processes of the store.
     pub(super) jobs: String,
+    /// The channel on which this store alone listens, for what it sends itself to see whether it
+    /// hears.
+    pub(super) probes: String,
     /// What no other opened store is called.
     pub(super) sender: String,
 }
@@ -40,19 +45,24 @@ impl Names {
             .filter(char::is_ascii_alphanumeric)
             .take(32)
             .collect();
+        let sender = format!("{random:016x}");
         Self {
             jobs: format!("queue_{id}"),
-            sender: format!("{random:016x}"),
+            probes: format!("queue_{id}_{sender}"),
+            sender,
         }
     }
 }
 
 /// The wake-ups of an opened store.
 pub(super) struct Wakes {
-    here: Arc<Wake>,
+    pub(super) here: Arc<Wake>,
     pub(super) names: Arc<Names>,
     /// Absent where the options say that nobody else is to be told.
     notifier: Option<Notifier>,
+    /// Absent behind a pooler, where a connection listens on a server that it soon leaves.
+    listener: Option<Listener>,
+    listening: watch::Sender<Listening>,
     closing: CancellationToken,
 }
 
@@ -67,13 +77,21 @@ impl Wakes {
         let names = Arc::new(Names::new(store_id, options.seam.random()));
         let line = Line::new(options, statements, begin, pool);
         let closing = CancellationToken::new();
+        let here = Arc::new(Wake::new());
+        let listening = watch::Sender::default();
         let notifier = options
             .notify
-            .then(|| Notifier::new(line, Arc::clone(&names), closing.clone()));
+            .then(|| Notifier::new(line.clone(), Arc::clone(&names), closing.clone()));
+        let listener = (!options.behind_pooler).then(|| {
+            let (names, here) = (Arc::clone(&names), Arc::clone(&here));
+            Listener::new(line, names, here, closing.clone(), listening.clone())
+        });
         Self {
-            here: Arc::new(Wake::new()),
+            here,
             names,
             notifier,
+            listener,
+            listening,
             closing,
         }
     }
@@ -91,9 +109,18 @@ impl Wakes {
         self.notifier.as_ref().map(|_| self.names.jobs.as_str())
     }
 
-    /// Hears the hints from now on.
+    /// Hears the hints from now on, those of other processes as soon as a connection listens.
     pub(super) fn listen(&self) -> WakeListener {
-        self.here.listen()
+        let hears = self.here.listen();
+        if let Some(listener) = &self.listener {
+            listener.start();
+        }
+        hears
+    }
+
+    /// How well the hints of other processes are heard.
+    pub(super) fn listening(&self) -> watch::Receiver<Listening> {
+        self.listening.subscribe()
     }
 
     /// Gives the last hint and stops; the store's pool is still open.
@@ -101,6 +128,9 @@ impl Wakes {
         self.closing.cancel();
         if let Some(notifier) = &self.notifier {
             notifier.close().await;
+        }
+        if let Some(listener) = &self.listener {
+            listener.close().await;
         }
     }
 }
@@ -119,9 +149,11 @@ mod tests {
     #[test]
     fn a_channels_name_is_never_cut_by_the_server() {
         for id in ["", &"a".repeat(32), &"é\"'\0".repeat(99), &"b".repeat(999)] {
-            let Names { jobs, .. } = Names::new(id, u64::MAX);
-            assert!(jobs.len() <= 63, "{jobs}");
-            assert!(jobs.starts_with("queue_"), "{jobs}");
+            let Names { jobs, probes, .. } = Names::new(id, u64::MAX);
+            for name in [jobs, probes] {
+                assert!(name.len() <= 63, "{name}");
+                assert!(name.starts_with("queue_"), "{name}");
+            }
         }
     }
 }

@@ -3,4 +3,5 @@
 
 mod statements;
 mod notify;
+mod listen;
 mod world;
