@@ -26,3 +26,7 @@ mod churn;
 mod processes;
 mod signals;
 mod environment;
+mod postgres_world;
+mod forwarder;
+mod postgres_wakes;
+mod postgres_outage;
