@@ -28,3 +28,7 @@ mod processes;
 mod signals;
 mod sql_function;
 mod environment;
+mod postgres_world;
+mod forwarder;
+mod postgres_wakes;
+mod postgres_outage;

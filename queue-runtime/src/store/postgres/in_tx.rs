@@ -9,8 +9,10 @@ use sqlx::postgres::PgConnection;
 use super::PostgresStore;
 use super::connect::Work;
 use super::error::{self, Fault, store_error};
-use super::insert::Insert;
+use super::insert::{Insert, has_new};
+use super::notify::Notification;
 use super::settle;
+use super::wake::FROM_A_TRANSACTION;
 use crate::error::{EnqueueError, FenceError, StoreError, StoreErrorKind};
 use crate::job::{Lease, NewJob, Settled, Settlement};
 use crate::store::Inserted;
@@ -22,6 +24,9 @@ impl PostgresStore {
     /// Inserts jobs inside the caller's transaction, and answers each in order, as
     /// [`insert`](crate::store::Store::insert) does. Nothing of the batch is stored unless all
     /// of it is, and nothing is visible to others before the caller commits.
+    ///
+    /// Workers are told of the jobs by the caller's commit, unless the options say
+    /// [`notify(false)`](super::PostgresOptions::notify), which also says what that costs.
     ///
     /// A dedupe or idempotency key that another open transaction has just stored makes this wait
     /// for that one's end, at most as long as the caller's `lock_timeout` allows.
@@ -49,6 +54,9 @@ impl PostgresStore {
             match insert.run(conn).await {
                 Ok(inserted) => {
                     part.keep(conn).await.map_err(refuse)?;
+                    if has_new(&inserted) {
+                        self.tell_at_commit(conn).await?;
+                    }
                     return Ok(inserted);
                 }
                 Err(fault) => {
@@ -129,6 +137,21 @@ impl PostgresStore {
             Some(_) => Ok(()),
             None => Err(FenceError::LeaseLost { id: lease.id }),
         }
+    }
+
+    /// Lets the caller's commit tell all workers, those of this process too. However often this
+    /// is done in one transaction, they are told once.
+    async fn tell_at_commit(&self, conn: &mut PgConnection) -> Result<(), EnqueueError> {
+        let Some(channel) = self.wakes.channel_of_transactions() else {
+            return Ok(());
+        };
+        let notification = Notification {
+            sql: &self.statements.notify,
+            channel,
+            payload: FROM_A_TRANSACTION,
+        };
+        let told = notification.run(conn).await;
+        told.map_err(|fault| EnqueueError::Store(fault.into_store("insert")))
     }
 
     /// Checks that the caller's transaction is on our database.

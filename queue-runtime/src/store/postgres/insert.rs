@@ -55,6 +55,12 @@ pub(super) fn is_plain(jobs: &[NewJob]) -> bool {
             .all(|job| job.keys().is_none() && job.cache.is_none())
 }
 
+/// Says whether a batch stored a job of its own.
+pub(super) fn has_new(answers: &[Inserted]) -> bool {
+    let is_new = |answer: &Inserted| matches!(answer, Inserted::New { .. });
+    answers.iter().any(is_new)
+}
+
 /// Inserts jobs that [`is_plain`] is true for, by one statement.
 pub(super) struct InsertPlain<'a>(pub(super) Insert<'a>);
 

@@ -10,11 +10,14 @@ mod actions;
 mod aside;
 mod claim;
 mod connect;
+mod ear;
 mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
 mod lanes;
+mod listen;
+mod notify;
 mod options;
 mod rows;
 pub mod schema;
@@ -23,21 +26,24 @@ mod statements;
 #[cfg(test)]
 mod tests;
 mod verbs;
+mod wake;
 
 use std::fmt;
 use std::sync::Arc;
 
 use sqlx::postgres::{PgPool, PgRow};
+use tokio::sync::watch;
 
 use self::actions::Inside;
 use self::connect::{Begin, Form, Work};
 use self::error::Fault;
 use self::lanes::Lanes;
+pub use self::listen::Listening;
 pub use self::options::PostgresOptions;
 use self::rows::{At, Columns};
 use self::statements::{Parameters, Sql, Statements};
+use self::wake::Wakes;
 use crate::error::{OpenError, StoreError};
-use crate::store::Wake;
 
 /// A store in one schema of a Postgres database.
 pub struct PostgresStore {
@@ -46,8 +52,8 @@ pub struct PostgresStore {
     begin: Begin,
     store_id: String,
     pool: PgPool,
-    wake: Arc<Wake>,
     lanes: Lanes,
+    wakes: Wakes,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -99,9 +105,16 @@ impl PostgresStore {
             },
             "opened the queue"
         );
+        if options.behind_pooler {
+            tracing::info!(
+                "new jobs of other processes are found by polling: behind a pooler nobody can \
+                 listen for them"
+            );
+        }
+        let pool = connect::pool(&options);
         Ok(Self {
-            pool: connect::pool(&options),
-            wake: Arc::new(Wake::new()),
+            wakes: Wakes::new(&options, &statements, &begin, &pool, &store_id),
+            pool,
             lanes: Lanes::default(),
             begin,
             options,
@@ -118,6 +131,15 @@ impl PostgresStore {
         Self::open(PostgresOptions::from_pool(pool)).await
     }
 
+    /// Tells how well this store hears of the jobs of other processes, now and from now on.
+    ///
+    /// It listens from the first time that a worker is run on it, or that somebody calls
+    /// [`wakes`](crate::store::Store::wakes), and tries every 15 s whether it still hears. Behind
+    /// a pooler it never listens. When it does not hear, jobs are found by polling.
+    pub fn listening(&self) -> watch::Receiver<Listening> {
+        self.wakes.listening()
+    }
+
     fn manual_now(&self) -> Option<At> {
         self.options.clock.as_ref().map(|clock| At(clock.now()))
     }
@@ -125,7 +147,7 @@ impl PostgresStore {
     /// A job became claimable by what this process has done.
     fn woke(&self) {
         self.lanes.forget();
-        self.wake.notify();
+        self.wakes.give();
     }
 
     fn inside(&self) -> Inside<'_> {
@@ -145,25 +167,14 @@ impl PostgresStore {
         connect::run(&self.pool, &self.options, how, operation, work).await
     }
 
-    /// Runs work that is one statement. Behind a pooler it needs a transaction all the same: the
-    /// statement is prepared and executed in two steps, on what may be two servers otherwise.
+    /// Runs work that is one statement.
     async fn execute<W: Work>(
         &self,
         operation: &'static str,
         work: W,
     ) -> Result<W::Done, StoreError> {
-        let form = match self.options.behind_pooler {
-            true => Form::Transaction,
-            false => Form::Statement,
-        };
-        connect::run(
-            &self.pool,
-            &self.options,
-            (form, &self.begin),
-            operation,
-            work,
-        )
-        .await
+        let how = (Form::of_one_statement(&self.options), &self.begin);
+        connect::run(&self.pool, &self.options, how, operation, work).await
     }
 
     /// Reads the rows of one statement.

@@ -129,6 +129,7 @@ statements! {
     migrations_table = include_str!("sql/migrations_table.sql");
     newest_version = include_str!("sql/newest_version.sql");
     next_due = include_str!("sql/next_due.sql");
+    notify = include_str!("sql/notify.sql");
     prune = include_str!("sql/prune.sql");
     prune_attempts = include_str!("sql/prune_attempts.sql");
     prune_keys = include_str!("sql/prune_keys.sql");

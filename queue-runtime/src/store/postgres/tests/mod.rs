@@ -2,4 +2,6 @@
 //! where `CI` is set.
 
 mod statements;
+mod notify;
+mod listen;
 mod world;
