@@ -1,5 +1,7 @@
 //! What only this store promises, on a real server. Without one these tests are skipped, but fail
 //! where `CI` is set.
 
+mod costs;
+mod plans;
 mod statements;
 mod world;
