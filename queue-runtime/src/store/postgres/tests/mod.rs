@@ -3,5 +3,8 @@
 
 mod costs;
 mod plans;
+mod rights;
+mod schema;
 mod statements;
+mod surroundings;
 mod world;

@@ -11,12 +11,13 @@ use crate::store::postgres::statements::{Sql, SqlQuery, Statements};
 
 /// A million final jobs, and 50,500 live ones: 40 lanes and 500 leases.
 const FILL: &str = "
+alter table {q}.finished_jobs set unlogged;
 insert into {q}.finished_jobs
   (id, job_type, queue, payload_schema, status, priority, attempts, max_attempts, crashes,
    snoozes, generation, run_at, lock_token, dedupe_slot, dedupe_until_started, created_at,
    updated_at, started_at, finished_at, payload)
 select
-  gen_random_uuid(), 'type' || n % 5, 'queue' || n % 4, 1,
+  lpad(to_hex(n), 32, '0')::uuid, 'type' || n % 5, 'queue' || n % 4, 1,
   case when n % 10 > 0 then 'done' else 'dead_letter' end, 0, 1, 5, 0, 0, 0, now(), n, 0, false,
   now(), now(), now(), now() - n * interval '1 second', '{}'
 from generate_series(1, 1000000) n;

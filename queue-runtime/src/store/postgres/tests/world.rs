@@ -74,14 +74,9 @@ impl Ground {
     /// Chooses a schema, which is removed in the end if it was made.
     pub(crate) fn schema(&mut self) -> String {
         let schema = name();
-        self.drop_schema(&schema);
-        schema
-    }
-
-    /// Has a schema removed in the end.
-    pub(crate) fn drop_schema(&mut self, schema: &str) {
         self.undo
-            .push(format!("drop schema if exists \"{schema}\" cascade"));
+            .push(format!("drop schema if exists {schema} cascade"));
+        schema
     }
 
     /// Makes a role that may log in, and returns how to connect as it.
