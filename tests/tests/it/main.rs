@@ -26,4 +26,5 @@ mod churn;
 mod completing;
 mod processes;
 mod signals;
+mod sql_function;
 mod environment;
