@@ -28,27 +28,31 @@ use self::world::World;
 /// Compares a store with the one in memory, in a module named after the store. The histories are
 /// shared out among the tests, which run side by side.
 macro_rules! histories {
-    ($store:ident, $fixture:expr; $($part:ident),+) => {
+    ($store:ident, $fixture:expr $(; $($also:ident),+)?) => {
         mod $store {
             use super::*;
 
-            const PARTS: u64 = [$(stringify!($part)),+].len() as u64;
+            const PARTS: u64 = 1 $($(+ { let _ = stringify!($also); 1 })+)?;
 
-            $(
+            #[test]
+            fn tells_the_same_story_as_memory() {
+                compare(stringify!($store), HISTORIES / PARTS, || $fixture);
+            }
+
+            $($(
                 #[test]
-                fn $part() {
+                fn $also() {
                     compare(stringify!($store), HISTORIES / PARTS, || $fixture);
                 }
-            )+
+            )+)?
         }
     };
 }
 
-histories!(sqlite, SqliteFixture::new(); tells_the_same_story_as_memory);
+histories!(sqlite, SqliteFixture::new());
 // Each history has connections of its own, on which every statement is planned anew.
 histories!(
     postgres, PostgresFixture::recycled();
-    tells_the_same_story_as_memory,
     tells_another_hundred_stories_alike,
     tells_a_third_hundred_stories_alike
 );

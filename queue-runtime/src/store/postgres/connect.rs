@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Error as SqlxError, Transaction};
 
 use super::error::{Fault, store_error};
-use super::options::PostgresOptions;
+use super::options::{PostgresOptions, SEARCH_PATH};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::Seam;
 
@@ -72,8 +72,9 @@ pub(super) fn pool_of_one(options: &PostgresOptions) -> PgPool {
         .connect_lazy_with(options.connect_options())
 }
 
-/// What begins a transaction: read committed whatever the database's default is, and bounds that
-/// end with the transaction.
+/// What begins a transaction: read committed whatever the database's default is, and settings that
+/// end with the transaction. A database that is read-only by default stays so: that is how
+/// somebody fences it.
 #[derive(Clone, Debug)]
 pub(super) struct Begin(std::sync::Arc<str>);
 
@@ -81,14 +82,17 @@ impl Begin {
     pub(super) fn new(options: &PostgresOptions) -> Self {
         let lock = ms(options.lock_timeout);
         let statement = ms(options.statement_timeout);
-        Self(
-            format!(
-                "begin isolation level read committed read write; \
-                 set local lock_timeout = {lock}; \
-                 set local statement_timeout = {statement}"
-            )
-            .into(),
-        )
+        let mut text = format!(
+            "begin isolation level read committed; \
+             set local lock_timeout = {lock}; \
+             set local statement_timeout = {statement}"
+        );
+        if options.behind_pooler {
+            // A connection of ours has it from its start.
+            text.push_str("; set local search_path = ");
+            text.push_str(SEARCH_PATH);
+        }
+        Self(text.into())
     }
 
     /// Begins on a connection.

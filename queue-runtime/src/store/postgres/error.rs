@@ -89,6 +89,13 @@ impl Fault {
 /// Turns an error of sqlx into ours.
 pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreError {
     let (kind, said) = classify(&error);
+    let said = match &error {
+        // It names what the right is missing on, and no value.
+        SqlxError::Database(denied) if denied.code().as_deref() == Some(code::NO_RIGHT) => {
+            format!("{}: {said}", denied.message())
+        }
+        _ => said.to_owned(),
+    };
     StoreError::new(kind, operation, said).caused_by(error)
 }
 
@@ -151,7 +158,8 @@ fn of_state(state: &str) -> (StoreErrorKind, &'static str) {
         code::IDLE_IN_TRANSACTION => (Unavailable, "the server ended an idle transaction"),
         code::READ_ONLY => (
             Unavailable,
-            "the server is read-only at the moment, as a standby is. Connect to the primary",
+            "the database is read-only at the moment: it is a standby's, or \
+             default_transaction_read_only is on. Connect to the primary",
         ),
         code::DISK_FULL => (
             Unavailable,
@@ -180,8 +188,9 @@ fn of_state(state: &str) -> (StoreErrorKind, &'static str) {
         ),
         code::NO_RIGHT => (
             InvalidInput,
-            "the role lacks a right on the queue's schema. Grant it usage on the schema, and \
-             select, insert, update, delete on its tables and usage on its sequence",
+            "the role lacks a right. Grant it usage on the queue's schema, select, insert, update, \
+             delete on its tables, and usage on its sequence; to migrate, also create on the \
+             schema, or on the database if the schema is to be made",
         ),
         // "cached plan must not change result type": a migration ran beside us.
         code::PLAN_CHANGED => (Unavailable, "the tables have just changed. Try again"),

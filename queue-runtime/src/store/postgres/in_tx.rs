@@ -1,7 +1,9 @@
 //! Enqueuing and completing inside a transaction of the caller's, on the same database.
 //!
 //! The jobs become visible with the caller's commit and vanish with its rollback. A savepoint
-//! keeps a failed batch from leaving half of itself, or a broken transaction, behind.
+//! keeps a failed batch from leaving half of itself, or a broken transaction, behind. The caller's
+//! settings stay as they are: one whose search path puts `pg_catalog` behind a schema of strangers
+//! gets theirs in our statements too.
 
 use sqlx::Executor;
 use sqlx::postgres::PgConnection;

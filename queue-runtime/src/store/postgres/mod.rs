@@ -22,6 +22,7 @@ mod options;
 mod rows;
 pub mod schema;
 mod settle;
+mod skew;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -88,6 +89,7 @@ impl PostgresStore {
             }
             let read = async {
                 let mut tx = begin.on(&mut conn).await?;
+                skew::compare(&mut tx, &statements, &options).await?;
                 let row = statements.store_id.query().fetch_one(&mut *tx).await?;
                 Columns::of(&row).take::<String>()
             };

@@ -30,9 +30,16 @@ const CONNECTIONS_MAX: u32 = 1_000;
 /// Statements that a connection keeps prepared: all of ours.
 const STATEMENTS_KEPT: usize = 128;
 
-/// How our statements are planned on our own connections: once, by their indexes, and never
-/// compiled. A plan that was made while the tables were empty would walk them for ever after.
-const PLANNING: [(&str, &str); 3] = [
+/// The only schemas where names without one are looked up: Postgres's own. Whatever stands in the
+/// search path of the role may hold operators that fit our statements better than the built-in
+/// ones.
+pub(super) const SEARCH_PATH: &str = "pg_catalog,pg_temp";
+
+/// How our statements are read and planned on our own connections: planned once, by their
+/// indexes, and never compiled. A plan that was made while the tables were empty would walk them
+/// for ever after.
+const SESSION: [(&str, &str); 4] = [
+    ("search_path", SEARCH_PATH),
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
     ("jit", "off"),
@@ -304,7 +311,7 @@ impl PostgresOptions {
         } else {
             connect
                 .statement_cache_capacity(STATEMENTS_KEPT)
-                .options(PLANNING)
+                .options(SESSION)
         }
     }
 

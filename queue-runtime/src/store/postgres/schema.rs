@@ -133,11 +133,12 @@ pub(super) async fn migrate(
 ) -> Result<(), StoreError> {
     let known = migrations(schema);
     loop {
-        let seen = found(conn, statements, schema).await?;
-        let Some(change) = next(&known, seen.applied)? else {
-            return all_there(conn, statements, schema).await;
-        };
+        // Also the looking: behind a pooler a statement needs a transaction.
         let mut tx = begin.on(conn).await.map_err(failed)?;
+        let seen = found(&mut tx, statements, schema).await?;
+        let Some(change) = next(&known, seen.applied)? else {
+            return all_there(&mut tx, statements, schema).await;
+        };
         let key = lock_key(schema);
         statements
             .migrations_lock
@@ -196,7 +197,7 @@ async fn apply(
 }
 
 /// A number for the advisory lock: the same for everybody who migrates this schema.
-fn lock_key(schema: &str) -> i64 {
+pub(super) fn lock_key(schema: &str) -> i64 {
     // FNV-1a, 64 bits: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
     let name = format!("queue migrations {schema}");
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -14,7 +14,8 @@ insert into {q}.meta (name, value)
 values ('store_id', replace(gen_random_uuid()::text, '-', ''));
 
 -- Adds a span in milliseconds, which may be negative, to an instant; stops at the ends of time
--- instead of failing. A hundred thousand years count as for ever.
+-- instead of failing. A hundred thousand years count as for ever. The product is written with the
+-- types that Postgres has it for, so that no operator in the caller's search path fits better.
 create function {q}.later(at timestamptz, span_ms bigint)
 returns timestamptz
 language sql
@@ -24,7 +25,7 @@ as $$
   select case
     when span_ms > 3155760000000000 then 'infinity'::timestamptz
     when span_ms < -3155760000000000 then '-infinity'::timestamptz
-    else at + span_ms * interval '1 millisecond'
+    else at + span_ms::double precision * interval '1 millisecond'
   end
 $$;
 

@@ -1,5 +1,8 @@
 -- Looks up what an insert of jobs with keys would meet. What is met may change before the insert
 -- is made: then a unique index refuses it, and it is decided anew.
+--
+-- The slot behind is asked for as `> 0`: for `= 1` the planner would take jobs_behind and walk all
+-- jobs that wait behind any key.
 -- params: arrays with one element per job: $1 ids, $2 job types, $3 idempotency keys, $4 dedupe
 --   keys held by live jobs, $5 dedupe keys held for a window, $6 payloads; $7 now or null
 -- returns: one row per job in order (whether the id is stored; of the idempotency key: job,
@@ -57,5 +60,5 @@ left join {q}.jobs first
 left join {q}.jobs second
   on second.job_type = asked.job_type
   and second.dedupe_key = asked.dedupe_key
-  and second.dedupe_slot = 1
+  and second.dedupe_slot > 0
 order by asked.place

@@ -2,6 +2,6 @@
 -- params: none
 -- returns: one row (newest version or null, highest compatible_from or null)
 -- locks: nothing
--- index: primary key
+-- index: none; the table has a row per change
 select max(version), max(compatible_from)
 from {q}.migrations

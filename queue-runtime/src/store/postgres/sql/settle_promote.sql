@@ -1,4 +1,7 @@
 -- Lets the jobs that wait behind a dedupe key take the place of the one that ended.
+--
+-- Asks for the slot as `> 0`: for `= 1` the planner would take jobs_behind and walk all jobs that
+-- wait behind any key.
 -- params: arrays with one element per key: $1 job types, $2 dedupe keys; $3 now or null
 -- returns: a row per promoted job (1)
 -- locks: the promoted jobs, in the transaction that removed the ended ones
@@ -10,5 +13,5 @@ set
 from unnest($1::text[], $2::text[]) free (job_type, dedupe_key)
 where j.job_type = free.job_type
   and j.dedupe_key = free.dedupe_key
-  and j.dedupe_slot = 1
+  and j.dedupe_slot > 0
 returning 1

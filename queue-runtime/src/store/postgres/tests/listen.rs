@@ -2,7 +2,7 @@
 
 use sqlx::Connection;
 
-use super::world::{World, job, soon};
+use super::stage::{World, job, soon};
 use crate::store::postgres::PostgresStore;
 use crate::store::{Store, WakeListener};
 

@@ -1,7 +1,15 @@
 //! What only this store promises, on a real server. Without one these tests are skipped, but fail
 //! where `CI` is set.
 
+mod clocks;
+mod costs;
+mod plans;
+mod rights;
+mod schema;
 mod statements;
 mod notify;
 mod listen;
+mod surroundings;
+mod unreadable;
+mod stage;
 mod world;

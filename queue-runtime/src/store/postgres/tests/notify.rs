@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, Executor};
 
-use super::world::{World, job, soon};
+use super::stage::{World, job, soon};
 use crate::job::{Change, JobType, OutcomeKind, QueueName, Settlement, WorkerId};
 use crate::seam::{Seam, SystemSeam};
 use crate::store::postgres::notify::EVERY;
