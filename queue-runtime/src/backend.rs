@@ -3,9 +3,15 @@
 use std::sync::Arc;
 
 use crate::cache::Cache;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::error::FenceError;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::job::{Lease, Settlement};
 use crate::observe::Events;
 use crate::seam::{Seam, SystemSeam};
 use crate::store::Store;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::store::Tx;
 use crate::store::memory::MemoryStore;
 #[cfg(feature = "postgres")]
 use crate::store::postgres::PostgresStore;
@@ -106,5 +112,46 @@ impl Backend {
             SqlStore::Postgres(store) => Some(store),
             _ => None,
         }
+    }
+
+    /// Completes a job inside a caller's transaction.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) async fn complete_in(
+        &self,
+        tx: Tx<'_>,
+        settlement: &Settlement,
+    ) -> Result<(), FenceError> {
+        match (tx, &self.sql) {
+            #[cfg(feature = "sqlite")]
+            (Tx::Sqlite(conn), SqlStore::Sqlite(store)) => {
+                store.complete_in(conn, settlement).await
+            }
+            #[cfg(feature = "postgres")]
+            (Tx::Postgres(conn), SqlStore::Postgres(store)) => {
+                store.complete_in(conn, settlement).await
+            }
+            (tx, _) => Err(elsewhere(&tx)),
+        }
+    }
+
+    /// Checks inside a caller's transaction that a lease is held, and keeps it from being taken
+    /// until that ends.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) async fn fence_in(&self, tx: Tx<'_>, lease: Lease) -> Result<(), FenceError> {
+        match (tx, &self.sql) {
+            #[cfg(feature = "sqlite")]
+            (Tx::Sqlite(conn), SqlStore::Sqlite(store)) => store.fence_in(conn, lease).await,
+            #[cfg(feature = "postgres")]
+            (Tx::Postgres(conn), SqlStore::Postgres(store)) => store.fence_in(conn, lease).await,
+            (tx, _) => Err(elsewhere(&tx)),
+        }
+    }
+}
+
+/// The queue is not kept where the transaction is.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn elsewhere(tx: &Tx<'_>) -> FenceError {
+    FenceError::OtherDatabase {
+        rule: format!("the queue is not kept in {}", tx.database()),
     }
 }

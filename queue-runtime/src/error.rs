@@ -216,6 +216,46 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
+/// A handler could not tie its own transaction to its job; nothing was written about the job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// The attempt does not hold the job any more.
+    #[error("job {id}: this attempt has lost its lease, somebody else may run the job. Roll back")]
+    LeaseLost {
+        /// The job.
+        id: JobId,
+    },
+    /// The transaction belongs to another database than the queue.
+    #[error(
+        "the transaction belongs to another database than the queue ({rule}). \
+         Use one on the queue's own database, or compare `ctx.fence()` with a number there"
+    )]
+    OtherDatabase {
+        /// How that was noticed.
+        rule: String,
+    },
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl EnqueueError {
+    /// An enqueue looks at a transaction as a fence does, but has no lease to lose.
+    pub(crate) fn of_fence(error: FenceError) -> Self {
+        match error {
+            FenceError::OtherDatabase { rule } => Self::OtherDatabase { rule },
+            FenceError::Store(error) => Self::Store(error),
+            lost @ FenceError::LeaseLost { .. } => Self::Store(StoreError::new(
+                StoreErrorKind::Corrupt,
+                "insert",
+                lost.to_string(),
+            )),
+        }
+    }
+}
+
 /// An operation on a single stored job could not be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -37,6 +37,7 @@
 //! | open a queue | [`Queue::open`], [`Queue::from_env`], `Queue::from_pool` |
 //! | enqueue | `my_job::enqueue(&queue, ..)`, its options on [`Enqueue`], [`Queue::enqueue_all`] |
 //! | enqueue in your own transaction | `Enqueue::in_tx`, `Queue::begin` |
+//! | end a job together with your own writes | `JobContext::complete_in`, `JobContext::fence_in` |
 //! | answer a repeated request once | `idempotency` and `dedupe` of [`job`][attribute], [`Enqueued`], [`KeyPart`] |
 //! | run | [`Worker::builder`], [`WorkerBuilder`], [`shutdown_signal`] |
 //! | look at jobs | [`Queue::job`], [`Queue::dead_letters`], [`Queue::counts`], [`JobRecord`] |
@@ -106,7 +107,9 @@ pub use queue_macros::{Classify, job};
 #[doc(inline)]
 pub use cache::{Cache, Cached};
 #[doc(inline)]
-pub use error::{BuildError, EnqueueError, JobActionError, OpenError, StoreError, WorkerError};
+pub use error::{
+    BuildError, EnqueueError, FenceError, JobActionError, OpenError, StoreError, WorkerError,
+};
 #[doc(inline)]
 pub use handler::{
     CacheVersion, Classify, Data, Inject, Job, JobContext, JobError, JobResultExt, KeyPart,

@@ -12,6 +12,8 @@ mod verb;
 pub mod recorder;
 pub mod faulty;
 pub mod conformance;
+#[cfg(feature = "known-bad")]
+pub mod known_bad;
 
 #[doc(inline)]
 pub use clock::TestSeam;

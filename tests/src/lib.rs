@@ -16,6 +16,7 @@ pages! {
     choosing "../../docs/choosing.md";
     errors "../../docs/errors.md";
     idempotency "../../docs/idempotency.md";
+    postgres "../../docs/postgres.md";
     sqlite "../../docs/sqlite.md";
     testing "../../docs/testing.md";
 }

@@ -7,6 +7,7 @@ mod report;
 mod stores;
 mod serve;
 mod budget;
+mod versions;
 mod examples;
 mod foreground;
 mod run;
@@ -34,13 +35,18 @@ Chores:
             skipped; if CI is set, that is a failure.
   examples [name]
             Runs every example, or one, the way its header says: one run per line
-            `// run: -- <arguments>`, or one run without arguments when there is none.
+            `// run: -- <arguments>`, or one run without arguments when there is none. A line
+            `// run(postgres): -- <arguments>` runs with a throw-away server, whose URL stands
+            for `{postgres}`; it is skipped like a test when there is no server.
             The last line of an example must be a JSON object.
   postgres [--durable] [--bin <folder>]
             Starts a throw-away Postgres, prints its URL on one line, and stops it at Ctrl-C
             or when the input closes. Give the URL to a test runner of your own as
             QUEUE_TEST_POSTGRES_URL. With `--durable` commits wait for the disk; `--bin` or
             PG_BIN names the folder of the programs.
+  postgres-versions [major…]
+            Fetches other major versions of Postgres with npm, into a folder below `target`,
+            and runs the Postgres tests on each; 13 to 18 unless some are named.
   servers   Says which servers the tests would use. Where it can without asking (root and
             apt-get), it installs Debian's package of one that is missing, here and in the
             chores that start a server. Fails if CI is set and one is missing.
@@ -80,6 +86,7 @@ fn chore(arguments: &[String]) -> Result<()> {
         ["examples"] => examples::run(None),
         ["examples", name] => examples::run(Some(name)),
         ["postgres", rest @ ..] => foreground::postgres(rest),
+        ["postgres-versions", majors @ ..] => versions::test(majors),
         ["servers"] => serve::tell(),
         ["ci"] => gate(),
         [word, ..] => bail!("unknown chore `{word}`; see `cargo xtask help`"),

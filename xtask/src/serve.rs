@@ -29,11 +29,11 @@ enum By {
 }
 
 impl Servers {
-    /// Starts a server for each store that needs one, and prints a line about each.
-    pub(crate) fn start() -> Result<Self> {
+    /// Starts a server for each wanted store that needs one, and prints a line about each.
+    pub(crate) fn start(wanted: impl Fn(&str) -> bool) -> Result<Self> {
         let mut all = Vec::new();
         for Store { name, server } in STORES {
-            if let Some(server) = server {
+            if let Some(server) = server.filter(|_| wanted(name)) {
                 let by = served(name, &server, variable(server.variable), in_ci())?;
                 println!("{name}: {}", by.describe());
                 all.push(Served {
@@ -52,6 +52,12 @@ impl Servers {
         served
             .filter_map(|served| Some((served.variable, served.by.url()?)))
             .collect()
+    }
+
+    /// The URL of a store's server, if there is one.
+    pub(crate) fn url(&self, store: &str) -> Option<String> {
+        let served = self.0.iter().find(|served| served.store == store);
+        served.and_then(|served| served.by.url())
     }
 
     /// The stores that are left out.

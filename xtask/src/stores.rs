@@ -24,6 +24,9 @@ pub(crate) trait Serving {
     fn url(&self) -> String;
 }
 
+/// Where the tests find the URL of a Postgres server.
+pub(crate) const POSTGRES_URL: &str = "QUEUE_TEST_POSTGRES_URL";
+
 pub(crate) const STORES: [Store; 3] = [
     Store {
         name: "memory",
@@ -36,7 +39,7 @@ pub(crate) const STORES: [Store; 3] = [
     Store {
         name: "postgres",
         server: Some(Server {
-            variable: "QUEUE_TEST_POSTGRES_URL",
+            variable: POSTGRES_URL,
             start: || {
                 install::postgres(None)?;
                 Ok(Box::new(Postgres::start(Options::default())?))
@@ -56,6 +59,13 @@ impl Serving for Postgres {
 pub(crate) struct Skipped {
     pub(crate) store: &'static str,
     pub(crate) reason: String,
+}
+
+/// Whether a store of this name exists and needs a server.
+pub(crate) fn has_server(name: &str) -> bool {
+    STORES
+        .iter()
+        .any(|store| store.name == name && store.server.is_some())
 }
 
 /// For people: each store with the number of tests that ran on it, then why a store was skipped.

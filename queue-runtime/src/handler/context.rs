@@ -1,5 +1,6 @@
 //! What a handler can learn about its own attempt, and how it is told to stop.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,7 +9,13 @@ use tokio_util::sync::CancellationToken;
 use super::data::{DataMap, Inject};
 use super::error::JobError;
 use crate::backend::Backend;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::error::FenceError;
 use crate::job::{Claimed, JobId, JobType, LeaseToken, QueueName};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::rules::transition::{self, Standing};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::store::Tx;
 use crate::time::Timestamp;
 
 /// The running attempt, as its handler sees it. Clones name the same attempt.
@@ -141,6 +148,64 @@ impl JobContext {
         self.claimed.token
     }
 
+    /// Completes the job in the caller's transaction: the handler's own writes and the job's end are
+    /// committed together, or neither. Commit it right after this, then return `Ok`.
+    ///
+    /// If the handler returns `Ok` but the transaction was not committed, the job is tried again.
+    /// Where it is unknown whether a commit went through (the connection was lost), the worker
+    /// reads back whether the job has ended, so the writes are never made twice. Takes `&mut` of a
+    /// transaction of sqlx 0.9 on the database of the queue; the job's row stays locked until it
+    /// ends, so keep what comes after this short.
+    ///
+    /// ```no_run
+    /// use queue_runtime::{JobContext, JobError, Data, job};
+    ///
+    /// #[job]
+    /// async fn book(
+    ///     ctx: JobContext,
+    ///     order: i64,
+    ///     #[inject] pool: Data<sqlx::SqlitePool>,
+    /// ) -> Result<(), JobError> {
+    ///     let mut tx = pool.begin_with("begin immediate").await?;
+    ///     sqlx::query("update accounts set booked = booked + 1 where id = ?")
+    ///         .bind(order)
+    ///         .execute(&mut *tx)
+    ///         .await?;
+    ///     ctx.complete_in(&mut tx).await?;
+    ///     tx.commit().await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`FenceError::LeaseLost`] if somebody else may hold the job by now; roll back, as dropping
+    /// the transaction does. [`FenceError::OtherDatabase`] if the transaction is on another
+    /// database than the queue. [`FenceError::Store`] if the store refused. In each case nothing
+    /// was written about the job.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub async fn complete_in<'t>(&self, tx: impl Into<Tx<'t>>) -> Result<(), FenceError> {
+        // Before it is asked: the answer may be lost, or this future dropped.
+        self.stop.stage();
+        let standing = Standing::from(self.claimed());
+        let settlement = transition::complete(&standing);
+        self.backend.complete_in(tx.into(), &settlement).await
+    }
+
+    /// Makes the caller's transaction safe against a late worker: checks that this attempt still
+    /// holds the job, and locks the job's row until the transaction ends, so that nobody else can
+    /// take the job before its writes are committed.
+    ///
+    /// Use it for writes on the queue's own database that do not end the job. On another database
+    /// compare [`fence`](Self::fence) with the number stored there.
+    ///
+    /// # Errors
+    /// As [`complete_in`](Self::complete_in).
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub async fn fence_in<'t>(&self, tx: impl Into<Tx<'t>>) -> Result<(), FenceError> {
+        let lease = self.claimed.lease();
+        self.backend.fence_in(tx.into(), lease).await
+    }
+
     /// Says whether the attempt was told to stop: its lease is lost, somebody called the job
     /// off, or the worker shuts down. Its future is dropped at its next await in any case; this
     /// is for work that runs outside the future, such as a thread.
@@ -201,12 +266,24 @@ impl RunCx {
 pub(crate) struct AttemptStop {
     token: CancellationToken,
     reason: OnceLock<StopReason>,
+    staged: AtomicBool,
 }
 
 impl AttemptStop {
     pub(crate) fn stop(&self, reason: StopReason) {
         self.reason.get_or_init(|| reason);
         self.token.cancel();
+    }
+
+    /// Notes that the handler may have completed the job in a transaction of its own.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn stage(&self) {
+        self.staged.store(true, Ordering::SeqCst);
+    }
+
+    /// Says whether the handler may have completed the job in a transaction of its own.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.staged.load(Ordering::SeqCst)
     }
 
     pub(crate) fn reason(&self) -> Option<StopReason> {

@@ -20,6 +20,8 @@ use crate::time::Timestamp;
 pub(crate) enum Ran {
     /// It succeeded with this value.
     Success(JobValue),
+    /// It has completed its job in a transaction of its own; nothing is left to settle.
+    Completed(JobValue),
     /// It ended in another way.
     Ended(Outcome),
     /// Its lease is lost: nothing may be said about the job any more.

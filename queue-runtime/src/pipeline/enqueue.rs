@@ -514,21 +514,17 @@ async fn insert_in(
     jobs: &[NewJob],
 ) -> Result<Vec<Inserted>, EnqueueError> {
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    let other = |database: &str| {
-        Err(EnqueueError::OtherDatabase {
-            rule: format!("the queue is not kept in {database}, as the transaction is"),
-        })
-    };
+    let rule = format!("the queue is not kept in {}", tx.database());
     match tx {
         #[cfg(feature = "sqlite")]
         Tx::Sqlite(connection) => match backend.sqlite() {
             Some(store) => store.insert_in(connection, jobs).await,
-            None => other("an SQLite file"),
+            None => Err(EnqueueError::OtherDatabase { rule }),
         },
         #[cfg(feature = "postgres")]
         Tx::Postgres(connection) => match backend.postgres() {
             Some(store) => store.insert_in(connection, jobs).await,
-            None => other("a Postgres database"),
+            None => Err(EnqueueError::OtherDatabase { rule }),
         },
         #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
         Tx::None(never, _) => {

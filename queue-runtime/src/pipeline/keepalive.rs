@@ -131,6 +131,11 @@ impl Leases {
                     entry.local_end = times.local_end(asked);
                     entry.stop.stop(StopReason::CancelRequested);
                 }
+                // A handler that has just completed the job in its own transaction holds no lease
+                // any more, and may finish. If it has not, its writes are refused by the token.
+                Extended::Lost if entry.stop.is_staged() => {
+                    held.remove(&lease);
+                }
                 Extended::Lost => {
                     entry.stop.stop(StopReason::LeaseLost);
                     held.remove(&lease);
@@ -193,4 +198,30 @@ pub(crate) async fn renew(
 pub(crate) fn no_answer(operation: &'static str, waited: Duration) -> StoreError {
     let message = format!("the store did not answer within {waited:?}");
     StoreError::new(StoreErrorKind::Unavailable, operation, message)
+}
+
+#[cfg(all(test, any(feature = "sqlite", feature = "postgres")))]
+mod tests {
+    use super::*;
+    use crate::job::{JobId, LeaseToken};
+
+    #[test]
+    fn a_handler_that_has_completed_its_job_itself_is_not_stopped_for_its_lost_lease() {
+        let lease = |token| Lease {
+            id: JobId::from_uuid(uuid::Uuid::nil()),
+            token: LeaseToken::new(token),
+        };
+        let leases = Leases::default();
+        let times = LeaseTimes::default();
+        let running = leases.add(lease(1), times, Duration::ZERO);
+        let completing = leases.add(lease(2), times, Duration::ZERO);
+        completing.stage();
+
+        let lost = [lease(1), lease(2)].map(|lease| (lease, Extended::Lost));
+        leases.answered(lost.into_iter(), times, Duration::ZERO);
+
+        assert_eq!(running.reason(), Some(StopReason::LeaseLost));
+        assert_eq!(completing.reason(), None);
+        assert_eq!(leases.to_renew(times.lease, Duration::ZERO), []);
+    }
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::error::StoreError;
-use crate::job::{Claimed, JobEvent, Settled, Settlement, WorkerId};
+use crate::job::{Claimed, JobEvent, JobState, Lease, OutcomeKind, Settled, Settlement, WorkerId};
 use crate::store::Store;
 
 /// The most settlements in one batch, so that one transaction stays short.
@@ -24,6 +24,8 @@ pub(crate) struct Pending {
     pub(crate) took: Duration,
     /// Whether it was offered before and nobody knows what came of that.
     pub(crate) is_uncertain: bool,
+    /// Whether the handler may have completed the job in a transaction of its own.
+    pub(crate) is_staged: bool,
 }
 
 /// The settlements that wait to be recorded, oldest first.
@@ -66,12 +68,12 @@ impl Outbound {
 /// Finds out what came of a settlement that was offered twice and is stale now: the first offer
 /// may have been applied and its answer lost, which the attempt's history tells.
 pub(crate) async fn resolve(pending: &Pending, store: &dyn Store) -> Result<Settled, StoreError> {
-    let Settlement {
-        id, token, outcome, ..
-    } = &pending.settlement;
-    let attempts = store.attempts(*id).await?;
-    let recorded = attempts.iter().find(|attempt| attempt.token == *token);
-    if recorded.and_then(|attempt| attempt.outcome) != Some(*outcome) {
+    let Settlement { id, outcome, .. } = &pending.settlement;
+    let recorded = recorded(pending.settlement.lease(), store).await?;
+    if pending.is_staged && recorded == Some(OutcomeKind::Success) {
+        return Ok(Settled::Applied(JobState::Done));
+    }
+    if recorded != Some(*outcome) {
         return Ok(Settled::Stale);
     }
     let state = pending.settlement.change.state();
@@ -80,6 +82,16 @@ pub(crate) async fn resolve(pending: &Pending, store: &dyn Store) -> Result<Sett
         Some(job) if job.state.is_final() => Settled::Applied(job.state),
         _ => Settled::Applied(state),
     })
+}
+
+/// Reads back how an attempt has ended; `None` if it runs, or nothing is known of it.
+pub(crate) async fn recorded(
+    lease: Lease,
+    store: &dyn Store,
+) -> Result<Option<OutcomeKind>, StoreError> {
+    let attempts = store.attempts(lease.id).await?;
+    let found = attempts.iter().find(|attempt| attempt.token == lease.token);
+    Ok(found.and_then(|attempt| attempt.outcome))
 }
 
 /// Says what happened to a settlement that the store answered.
@@ -100,7 +112,8 @@ pub(crate) fn event(pending: &Pending, answer: Settled, worker: &WorkerId) -> Jo
             max_attempts: claimed.max_attempts,
             result: settlement.result(state),
             state,
-            error: settlement.error.clone(),
+            // What a staged completion would have failed with is void once it is committed.
+            error: settlement.error.clone().filter(|_| state != JobState::Done),
             idempotency_key: claimed.idempotency_key.clone(),
             waited: claimed.waited(),
             took: pending.took,

@@ -92,6 +92,13 @@ impl Default for RetryPolicy {
     }
 }
 
+/// Decides what completing a job changes: it is done, whatever else is known about it.
+pub fn complete(standing: &Standing) -> Settlement {
+    // Neither the policy nor the time has a say in a success.
+    let policy = RetryPolicy::default();
+    settle(standing, &Outcome::Success, &policy, Timestamp::EPOCH, 0)
+}
+
 /// Decides what becomes of a job whose attempt came to `outcome` at `now` (the store's clock).
 ///
 /// `seed` spreads the delay. The result is final unless a retry is left, allowed and before the

@@ -16,6 +16,19 @@ pub enum Tx<'t> {
     None(std::convert::Infallible, std::marker::PhantomData<&'t ()>),
 }
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl Tx<'_> {
+    /// What kind of database it is on, for people.
+    pub(crate) fn database(&self) -> &'static str {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => "an SQLite file, as the transaction is",
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => "a Postgres database, as the transaction is",
+        }
+    }
+}
+
 #[cfg(feature = "sqlite")]
 mod sqlite {
     use sqlx::pool::PoolConnection;

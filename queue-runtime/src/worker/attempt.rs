@@ -9,9 +9,10 @@ use tokio::sync::mpsc;
 
 use super::Shared;
 use crate::cache::{Prepared, Published, Ticket};
-use crate::handler::{AttemptStop, JobContext, JobDef, RunCx, StopReason};
-use crate::job::{Claimed, Outcome};
+use crate::handler::{AttemptStop, JobContext, JobDef, JobValue, RunCx, StopReason};
+use crate::job::{Claimed, Outcome, OutcomeKind};
 use crate::pipeline::dispatch::{self, Ran, panic_message};
+use crate::pipeline::settle;
 
 /// How often a refresh starts again because the cache lost its key meanwhile.
 const RESTARTS_MAX: u32 = 2;
@@ -24,6 +25,8 @@ pub(super) struct Finished {
     pub(super) claimed: Claimed,
     pub(super) ran: Ran,
     pub(super) took: Duration,
+    /// Whether the handler may have completed the job in a transaction of its own.
+    pub(super) is_staged: bool,
 }
 
 /// Runs an attempt and sends what it came to; always sends, so that its slot is freed.
@@ -52,9 +55,11 @@ pub(super) async fn run(
     stop.stop(StopReason::Ended);
     let took = shared.backend.seam().elapsed().saturating_sub(started);
     match &ran {
-        Ran::Success(_) => shared
-            .hooks
-            .after_attempt(cx.context(), Some(&Outcome::Success), took),
+        Ran::Success(_) | Ran::Completed(_) => {
+            shared
+                .hooks
+                .after_attempt(cx.context(), Some(&Outcome::Success), took)
+        }
         Ran::Ended(outcome) => shared
             .hooks
             .after_attempt(cx.context(), Some(outcome), took),
@@ -63,7 +68,13 @@ pub(super) async fn run(
     drop(cx);
     let claimed = Arc::unwrap_or_clone(shared_claim);
     // The loop is gone only if the worker is, and then nobody is left to tell.
-    let _ = done.send(Finished { claimed, ran, took });
+    let is_staged = stop.is_staged();
+    let _ = done.send(Finished {
+        claimed,
+        ran,
+        took,
+        is_staged,
+    });
 }
 
 /// Ticket, handler, publish; starts again if the cache lost the key in between.
@@ -76,7 +87,11 @@ async fn street(shared: &Shared, def: &JobDef, cx: &RunCx, stop: &AttemptStop) -
             Err(outcome) => return Ran::Ended(outcome),
         };
         let ran = dispatch::run(def, cx, stop, shared.backend.seam().as_ref()).await;
-        let (Ran::Success(value), Some(ticket)) = (&ran, &ticket) else {
+        let ran = match stop.is_staged() {
+            true => confirmed(shared, cx.context(), ran).await,
+            false => ran,
+        };
+        let (Ran::Success(value) | Ran::Completed(value), Some(ticket)) = (&ran, &ticket) else {
             return ran;
         };
         let Some(found) = &value.refreshed else {
@@ -84,11 +99,37 @@ async fn street(shared: &Shared, def: &JobDef, cx: &RunCx, stop: &AttemptStop) -
         };
         match shared.backend.cache().publish(ticket, found) {
             Published::Done => return ran,
-            Published::LagsBehind => return Ran::Ended(Outcome::Snooze { delay: LAG_PAUSE }),
-            Published::LostIncarnation if restarts < RESTARTS_MAX => restarts += 1,
+            Published::LagsBehind if matches!(ran, Ran::Success(_)) => {
+                return Ran::Ended(Outcome::Snooze { delay: LAG_PAUSE });
+            }
+            Published::LostIncarnation
+                if restarts < RESTARTS_MAX && matches!(ran, Ran::Success(_)) =>
+            {
+                restarts += 1;
+            }
             // The work is done; only this cache misses it, and the next reader will ask again.
-            Published::LostIncarnation => return ran,
+            Published::LostIncarnation | Published::LagsBehind => return ran,
         }
+    }
+}
+
+/// Reads back whether a handler that completed the job in its own transaction has committed it.
+/// Its word does not count: a commit may be lost without an answer, or forgotten.
+async fn confirmed(shared: &Shared, context: &JobContext, ran: Ran) -> Ran {
+    let lease = context.claimed().lease();
+    let store = shared.backend.store();
+    let recorded = settle::recorded(lease, store.as_ref()).await;
+    match (recorded, ran) {
+        (Ok(Some(OutcomeKind::Success)), Ran::Success(value)) => Ran::Completed(value),
+        (Ok(Some(OutcomeKind::Success)), _) => Ran::Completed(JobValue::default()),
+        // If it is committed after all, the settlement is stale, and what it means is read back
+        // again.
+        (_, Ran::Success(_)) => Ran::Ended(Outcome::Retry {
+            error: "the handler completed the job in a transaction and returned Ok, but did not \
+                    commit the transaction"
+                .to_owned(),
+        }),
+        (_, ran) => ran,
     }
 }
 

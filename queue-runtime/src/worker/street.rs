@@ -19,7 +19,7 @@ use super::exchange::Exchanged;
 use super::{Shared, attempt, chores, exchange, shutdown};
 use crate::error::{StoreError, WorkerError};
 use crate::handler::StopReason;
-use crate::job::{Change, Claimed, JobEvent, Outcome, QueueName};
+use crate::job::{Change, Claimed, JobEvent, JobState, Outcome, QueueName, Settled};
 use crate::pipeline::claim::Claims;
 use crate::pipeline::dispatch::{Ran, refuse};
 use crate::pipeline::settle::{self, Outbound, Pending};
@@ -181,11 +181,31 @@ impl Street {
     fn attempt_ended(&mut self, first: Finished) {
         let mut next = Some(first);
         let mut ended = 0;
-        while let Some(Finished { claimed, ran, took }) = next {
+        while let Some(finished) = next {
             ended += 1;
+            let Finished {
+                claimed,
+                ran,
+                took,
+                is_staged,
+            } = finished;
             match ran {
                 Ran::Success(_) => self.settle(claimed, Outcome::Success, took),
-                Ran::Ended(outcome) => self.settle(claimed, outcome, took),
+                Ran::Ended(outcome) => self.settle_maybe_staged(claimed, outcome, took, is_staged),
+                Ran::Completed(_) => {
+                    self.claims.released(&claimed);
+                    self.shared.leases.remove(claimed.lease());
+                    let completed = Pending {
+                        settlement: transition::complete(&Standing::from(&claimed)),
+                        claimed,
+                        took,
+                        is_uncertain: false,
+                        is_staged,
+                    };
+                    let done = Settled::Applied(JobState::Done);
+                    self.shared
+                        .report(settle::event(&completed, done, &self.shared.id));
+                }
                 Ran::Abandoned => {
                     let lease = claimed.lease();
                     self.claims.released(&claimed);
@@ -203,8 +223,18 @@ impl Street {
             .ended(ended, self.shared.backend.seam().elapsed());
     }
 
-    /// Decides what becomes of a job and queues that for the store.
     fn settle(&mut self, claimed: Claimed, outcome: Outcome, took: Duration) {
+        self.settle_maybe_staged(claimed, outcome, took, false);
+    }
+
+    /// Decides what becomes of a job and queues that for the store.
+    fn settle_maybe_staged(
+        &mut self,
+        claimed: Claimed,
+        outcome: Outcome,
+        took: Duration,
+        is_staged: bool,
+    ) {
         let seam = self.shared.backend.seam();
         let limits = self.shared.config.limits;
         let backoff = match self.shared.registry.find(&claimed.job_type) {
@@ -222,7 +252,8 @@ impl Street {
             settlement,
             claimed,
             took,
-            is_uncertain: false,
+            is_uncertain: is_staged,
+            is_staged,
         });
     }
 

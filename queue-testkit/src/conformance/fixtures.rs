@@ -87,6 +87,18 @@ impl PostgresFixture {
         }
     }
 
+    /// Returns the schema's name.
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// Returns the address of the queue; `None` if no server is named.
+    pub fn url(&self) -> Option<String> {
+        let url = self.url.as_deref()?;
+        let joint = if url.contains('?') { '&' } else { '?' };
+        Some(format!("{url}{joint}schema={}", self.schema))
+    }
+
     /// Returns how to open the store, its clock not set.
     ///
     /// # Errors

@@ -40,6 +40,7 @@ pub mod jobs;
 mod picture;
 mod fixtures;
 mod suite;
+mod cases;
 pub mod insert;
 pub mod schedule;
 pub mod claim;
@@ -66,6 +67,7 @@ pub mod durable;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+pub use cases::{Case, cases};
 pub use fixtures::MemoryFixture;
 #[cfg(feature = "postgres")]
 pub use fixtures::PostgresFixture;

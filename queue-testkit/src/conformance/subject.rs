@@ -43,6 +43,13 @@ pub trait Fixture: Send + Sync + 'static {
     }
 }
 
+#[async_trait]
+impl Fixture for Box<dyn Fixture> {
+    async fn open(&self, seam: Arc<dyn Seam>) -> Result<Arc<dyn Store>, BoxError> {
+        (**self).open(seam).await
+    }
+}
+
 /// A fresh store with a clock moved by hand.
 pub struct Subject {
     fixture: Box<dyn Fixture>,

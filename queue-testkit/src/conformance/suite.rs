@@ -1,7 +1,8 @@
 //! The list of all cases, and the macro that makes a test of each.
 //!
-//! A test below compares the list with the functions in the families' files, so that a case that
-//! was written cannot be left out.
+//! Every case stands here once; whatever is made of the cases takes them from here. A test below
+//! compares the list with the functions in the families' files, so that a case that was written
+//! cannot be left out.
 
 /// Makes one test of every case of the suite, in a module named after the store.
 ///
@@ -19,38 +20,48 @@ macro_rules! conformance_suite {
                 $fixture
             }
 
-            $crate::conformance_family!(insert);
-            $crate::conformance_family!(schedule);
-            $crate::conformance_family!(claim);
-            $crate::conformance_family!(claim_order);
-            $crate::conformance_family!(lease);
-            $crate::conformance_family!(settle);
-            $crate::conformance_family!(stale);
-            $crate::conformance_family!(exchange);
-            $crate::conformance_family!(cancel);
-            $crate::conformance_family!(dead_letter);
-            $crate::conformance_family!(dedupe);
-            $crate::conformance_family!(dedupe_key);
-            $crate::conformance_family!(dedupe_follow);
-            $crate::conformance_family!(dedupe_window);
-            $crate::conformance_family!(idempotency);
-            $crate::conformance_family!(idempotency_window);
-            $crate::conformance_family!(versions);
-            $crate::conformance_family!(admin);
-            $crate::conformance_family!(prune);
-            $crate::conformance_family!(races);
-            $crate::conformance_family!(races_settle);
-            $($($crate::conformance_family!($family);)+)?
+            $crate::conformance_families!([conformance_tests]);
+            $($($crate::conformance_family!([conformance_tests] $family);)+)?
         }
     };
 }
 
-/// Makes the tests of one family; see [`conformance_suite!`](crate::conformance_suite).
+/// Hands each family that is asked of every store to a macro; see
+/// [`conformance_family!`](crate::conformance_family).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_families {
+    ($to:tt) => {
+        $crate::conformance_family!($to insert);
+        $crate::conformance_family!($to schedule);
+        $crate::conformance_family!($to claim);
+        $crate::conformance_family!($to claim_order);
+        $crate::conformance_family!($to lease);
+        $crate::conformance_family!($to settle);
+        $crate::conformance_family!($to stale);
+        $crate::conformance_family!($to exchange);
+        $crate::conformance_family!($to cancel);
+        $crate::conformance_family!($to dead_letter);
+        $crate::conformance_family!($to dedupe);
+        $crate::conformance_family!($to dedupe_key);
+        $crate::conformance_family!($to dedupe_follow);
+        $crate::conformance_family!($to dedupe_window);
+        $crate::conformance_family!($to idempotency);
+        $crate::conformance_family!($to idempotency_window);
+        $crate::conformance_family!($to versions);
+        $crate::conformance_family!($to admin);
+        $crate::conformance_family!($to prune);
+        $crate::conformance_family!($to races);
+        $crate::conformance_family!($to races_settle);
+    };
+}
+
+/// Hands the cases of one family to a macro: its name in brackets, with whatever it wants besides.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_family {
-    (insert) => {
-        $crate::conformance_tests! { insert:
+    ($to:tt insert) => {
+        $crate::conformance_handed! { $to insert:
             every_field_is_stored_as_it_was_given
             a_plain_job_has_no_key_and_no_history
             a_batch_is_answered_in_its_order
@@ -69,8 +80,8 @@ macro_rules! conformance_family {
             jobs_inserted_later_are_dated_later
         }
     };
-    (schedule) => {
-        $crate::conformance_tests! { schedule:
+    ($to:tt schedule) => {
+        $crate::conformance_handed! { $to schedule:
             a_delayed_job_is_not_a_millisecond_early
             a_job_due_at_an_instant_waits_for_it
             an_instant_that_has_passed_means_at_once
@@ -87,8 +98,8 @@ macro_rules! conformance_family {
             asking_for_the_next_due_time_changes_nothing
         }
     };
-    (claim) => {
-        $crate::conformance_tests! { claim:
+    ($to:tt claim) => {
+        $crate::conformance_handed! { $to claim:
             a_claim_starts_an_attempt_under_a_lease
             a_claim_hands_out_everything_that_was_stored
             a_limit_of_zero_claims_nothing
@@ -110,8 +121,8 @@ macro_rules! conformance_family {
             a_lease_lasts_as_long_as_its_request_says
         }
     };
-    (claim_order) => {
-        $crate::conformance_tests! { claim_order:
+    ($to:tt claim_order) => {
+        $crate::conformance_handed! { $to claim_order:
             queues_are_served_in_the_order_of_the_request
             a_higher_priority_runs_first
             priority_counts_before_the_due_time
@@ -126,8 +137,8 @@ macro_rules! conformance_family {
             a_job_one_crash_short_of_a_suspect_is_none
         }
     };
-    (lease) => {
-        $crate::conformance_tests! { lease:
+    ($to:tt lease) => {
+        $crate::conformance_handed! { $to lease:
             a_renewed_lease_ends_one_lease_from_now
             a_shorter_renewal_shortens_the_lease
             a_renewal_with_a_token_that_never_was_is_lost
@@ -152,8 +163,8 @@ macro_rules! conformance_family {
             leases_of_many_jobs_are_renewed_in_one_call
         }
     };
-    (settle) => {
-        $crate::conformance_tests! { settle:
+    ($to:tt settle) => {
+        $crate::conformance_handed! { $to settle:
             a_success_is_done
             a_retry_waits_with_its_error
             a_dead_letter_keeps_its_reason
@@ -172,8 +183,8 @@ macro_rules! conformance_family {
             a_requeued_job_keeps_everything_it_was_given
         }
     };
-    (stale) => {
-        $crate::conformance_tests! { stale:
+    ($to:tt stale) => {
+        $crate::conformance_handed! { $to stale:
             stale_token_cannot_settle
             a_token_of_another_job_cannot_settle
             a_late_settle_from_a_rescued_run_changes_nothing
@@ -183,16 +194,16 @@ macro_rules! conformance_family {
             no_settlement_leads_out_of_a_final_state
         }
     };
-    (exchange) => {
-        $crate::conformance_tests! { exchange:
+    ($to:tt exchange) => {
+        $crate::conformance_handed! { $to exchange:
             an_exchange_settles_and_then_claims
             an_exchange_claims_what_its_settlements_made_due
             an_exchange_claims_also_when_its_settlement_is_stale
             an_exchange_of_nothing_is_a_claim
         }
     };
-    (cancel) => {
-        $crate::conformance_tests! { cancel:
+    ($to:tt cancel) => {
+        $crate::conformance_handed! { $to cancel:
             a_waiting_job_is_cancelled_at_once
             a_scheduled_job_is_cancelled_at_once
             a_retrying_job_is_cancelled_at_once
@@ -213,8 +224,8 @@ macro_rules! conformance_family {
             cancelling_the_one_behind_leaves_the_running_job_alone
         }
     };
-    (dead_letter) => {
-        $crate::conformance_tests! { dead_letter:
+    ($to:tt dead_letter) => {
+        $crate::conformance_handed! { $to dead_letter:
             a_replayed_dead_letter_waits_again
             a_replayed_cancelled_job_waits_again
             a_replayed_job_is_due_at_once
@@ -234,8 +245,8 @@ macro_rules! conformance_family {
             a_cancel_request_does_not_outlive_its_replay
         }
     };
-    (dedupe) => {
-        $crate::conformance_tests! { dedupe:
+    ($to:tt dedupe) => {
+        $crate::conformance_handed! { $to dedupe:
             keep_drops_a_newcomer_while_the_job_waits
             keep_drops_a_newcomer_while_the_job_runs
             keep_drops_a_newcomer_while_the_job_retries
@@ -254,8 +265,8 @@ macro_rules! conformance_family {
             a_replaced_job_keeps_its_place_and_its_due_time
         }
     };
-    (dedupe_key) => {
-        $crate::conformance_tests! { dedupe_key:
+    ($to:tt dedupe_key) => {
+        $crate::conformance_handed! { $to dedupe_key:
             a_final_job_frees_its_key
             a_key_is_held_through_retry_rescue_and_hand_back
             a_key_belongs_to_its_job_type
@@ -269,8 +280,8 @@ macro_rules! conformance_family {
             jobs_without_a_key_are_never_duplicates
         }
     };
-    (dedupe_follow) => {
-        $crate::conformance_tests! { dedupe_follow:
+    ($to:tt dedupe_follow) => {
+        $crate::conformance_handed! { $to dedupe_follow:
             a_success_lets_the_one_behind_run
             a_dead_letter_lets_the_one_behind_run
             a_cancelled_run_lets_the_one_behind_run
@@ -280,8 +291,8 @@ macro_rules! conformance_family {
             the_one_behind_keeps_its_own_due_time
         }
     };
-    (dedupe_window) => {
-        $crate::conformance_tests! { dedupe_window:
+    ($to:tt dedupe_window) => {
+        $crate::conformance_handed! { $to dedupe_window:
             a_window_answers_to_its_end_and_no_longer
             a_window_counts_from_the_job_that_was_stored
             a_window_outlives_its_job_in_every_state
@@ -295,8 +306,8 @@ macro_rules! conformance_family {
             each_newcomer_brings_its_own_window
         }
     };
-    (idempotency) => {
-        $crate::conformance_tests! { idempotency:
+    ($to:tt idempotency) => {
+        $crate::conformance_handed! { $to idempotency:
             a_repeated_request_is_answered_by_its_job_in_every_state
             a_job_shows_its_key_in_every_state
             a_repeated_request_hears_of_a_dead_letter_and_of_a_cancel
@@ -312,8 +323,8 @@ macro_rules! conformance_family {
             the_idempotency_key_answers_before_the_dedupe_key
         }
     };
-    (idempotency_window) => {
-        $crate::conformance_tests! { idempotency_window:
+    ($to:tt idempotency_window) => {
+        $crate::conformance_handed! { $to idempotency_window:
             a_key_answers_to_the_end_of_its_window_and_no_longer
             a_window_counts_from_the_insert
             a_key_outlives_its_window_while_the_job_is_unfinished
@@ -327,8 +338,8 @@ macro_rules! conformance_family {
             a_prune_removes_no_more_keys_than_its_limit
         }
     };
-    (versions) => {
-        $crate::conformance_tests! { versions:
+    ($to:tt versions) => {
+        $crate::conformance_handed! { $to versions:
             an_unknown_cache_key_has_no_version
             a_version_rises_and_never_falls
             version_zero_is_a_version
@@ -341,8 +352,8 @@ macro_rules! conformance_family {
             a_job_is_handed_out_with_the_version_it_was_made_for
         }
     };
-    (admin) => {
-        $crate::conformance_tests! { admin:
+    ($to:tt admin) => {
+        $crate::conformance_handed! { $to admin:
             every_job_is_counted_once
             waiting_jobs_of_unknown_types_are_counted_by_type
             an_unknown_job_has_no_record_and_no_history
@@ -358,8 +369,8 @@ macro_rules! conformance_family {
             a_state_that_is_not_final_has_no_final_jobs
         }
     };
-    (prune) => {
-        $crate::conformance_tests! { prune:
+    ($to:tt prune) => {
+        $crate::conformance_handed! { $to prune:
             each_final_state_has_a_retention_of_its_own
             retention_counts_from_when_a_job_became_final
             a_prune_removes_the_oldest_up_to_its_limit
@@ -370,8 +381,8 @@ macro_rules! conformance_family {
             a_prune_keeps_its_limit_for_each_kind
         }
     };
-    (races) => {
-        $crate::conformance_tests! { races:
+    ($to:tt races) => {
+        $crate::conformance_handed! { $to races:
             a_hundred_equal_requests_are_one_job
             a_hundred_equal_dedupe_keys_are_one_live_job
             a_hundred_reruns_leave_one_behind_the_running_job
@@ -381,8 +392,8 @@ macro_rules! conformance_family {
             a_crowd_of_everybody_leaves_a_sound_store
         }
     };
-    (races_settle) => {
-        $crate::conformance_tests! { races_settle:
+    ($to:tt races_settle) => {
+        $crate::conformance_handed! { $to races_settle:
             one_of_many_settlements_of_a_run_is_applied
             a_renewal_and_a_rescue_never_both_win
             a_settlement_and_a_rescue_never_both_win
@@ -393,8 +404,8 @@ macro_rules! conformance_family {
             a_rerun_asked_for_while_the_job_ends_is_never_lost
         }
     };
-    (wakes) => {
-        $crate::conformance_tests! { wakes:
+    ($to:tt wakes) => {
+        $crate::conformance_handed! { $to wakes:
             silence_is_not_a_hint
             an_insert_wakes_every_listener
             a_job_that_is_due_again_at_once_wakes
@@ -404,8 +415,8 @@ macro_rules! conformance_family {
             a_replay_wakes
         }
     };
-    (durable) => {
-        $crate::conformance_tests! { durable:
+    ($to:tt durable) => {
+        $crate::conformance_handed! { $to durable:
             every_job_and_its_history_is_there_again
             a_lease_outlives_the_process_and_its_token_still_holds
             tokens_still_rise
@@ -416,11 +427,20 @@ macro_rules! conformance_family {
     };
 }
 
+/// Calls the macro that the cases are for.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_handed {
+    ([$to:ident $($with:tt)*] $($cases:tt)*) => {
+        $crate::$to! { [$($with)*] $($cases)* }
+    };
+}
+
 /// Makes the test functions of a list of cases.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_tests {
-    ($family:ident: $($case:ident)+) => {
+    ([] $family:ident: $($case:ident)+) => {
         mod $family {
             $(
                 #[test]
@@ -468,7 +488,7 @@ mod tests {
             if written.is_empty() {
                 continue; // Not a family: what the cases share.
             }
-            let start = format!("conformance_tests! {{ {family}:\n");
+            let start = format!("conformance_handed! {{ $to {family}:\n");
             let (_, listed) = list
                 .split_once(&start)
                 .expect("every family is in the list");

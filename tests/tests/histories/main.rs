@@ -18,7 +18,9 @@ use std::fmt::Write as _;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use queue_runtime::seam::{Seam as _, SystemSeam};
-use queue_testkit::conformance::{Fixture, MemoryFixture, SqliteFixture};
+use queue_testkit::conformance::{
+    Fixture, MemoryFixture, PostgresFixture, SqliteFixture, is_skipped,
+};
 
 use self::steps::Step;
 use self::world::World;
@@ -38,11 +40,15 @@ macro_rules! histories {
 }
 
 histories!(sqlite, SqliteFixture::new());
+histories!(postgres, PostgresFixture::new());
 
 /// Histories for each store; more by `HISTORIES=1000`.
 const HISTORIES: u64 = 300;
 
 fn compare<F: Fixture>(store: &'static str, fixture: impl Fn() -> F) {
+    if is_skipped(&fixture()) {
+        return;
+    }
     let number = |name| {
         env::var(name)
             .ok()
@@ -119,7 +125,6 @@ fn play(
         }
         world.end().await
     });
-    // Outside of its runtime a fixture may clear up behind itself.
     runtime.block_on(world.close());
     played.map(|()| world.reached())
 }

@@ -29,7 +29,7 @@ pub(crate) struct World<F> {
     store: Arc<dyn Store>,
     beat: Box<dyn Heartbeat>,
     /// Clears up after the store when it is dropped, which is after the store.
-    _fixture: F,
+    fixture: F,
     tokens: Tokens,
     /// Every job that was ever offered, and every run that was ever claimed.
     offered: Vec<NewJob>,
@@ -68,7 +68,7 @@ impl<F: Fixture> World<F> {
             name,
             store,
             beat,
-            _fixture: fixture,
+            fixture,
             tokens: Tokens::default(),
             offered: Vec::new(),
             runs: Vec::new(),
@@ -185,6 +185,8 @@ impl<F: Fixture> World<F> {
 
     pub(crate) async fn close(&self) {
         self.store.close().await;
+        let discarded = self.fixture.discard().await;
+        discarded.expect("the fixture removes what was stored");
     }
 
     /// Says what has happened.

@@ -10,6 +10,7 @@ use queue_runtime::store::Store;
 use queue_runtime::store::memory::MemoryStore;
 use queue_runtime::{JobId, JobState, Queue, WorkerBuilder, WorkerError};
 use queue_testkit::clock::TestSeam;
+use queue_testkit::conformance::{Fixture as _, PostgresFixture, is_skipped};
 use queue_testkit::faulty::Faulty;
 use tokio::sync::broadcast;
 
@@ -130,6 +131,47 @@ impl File {
         Queue::open(self.url())
             .await
             .expect("a new file can be opened")
+    }
+}
+
+/// A schema of its own on the Postgres server that the tests are given.
+pub(crate) struct Server {
+    fixture: PostgresFixture,
+}
+
+impl Server {
+    /// Chooses a schema; `None` if the test is to be skipped because there is no server.
+    pub(crate) fn new() -> Option<Self> {
+        let fixture = PostgresFixture::new();
+        (!is_skipped(&fixture)).then_some(Self { fixture })
+    }
+
+    pub(crate) fn schema(&self) -> &str {
+        self.fixture.schema()
+    }
+
+    /// The address of the queue, its tables not made.
+    pub(crate) fn url(&self) -> String {
+        self.fixture.url().expect("there is a server")
+    }
+
+    pub(crate) async fn open(&self) -> Queue {
+        let opening = Queue::open(self.url()).migrate();
+        opening.await.expect("the server makes a schema")
+    }
+
+    /// The application's own connections.
+    pub(crate) async fn pool(&self) -> sqlx::PgPool {
+        let server = std::env::var(PostgresFixture::VARIABLE).expect("there is a server");
+        sqlx::PgPool::connect(&server)
+            .await
+            .expect("the server takes more connections")
+    }
+
+    /// Removes everything.
+    pub(crate) async fn end(self) {
+        let discarded = self.fixture.discard().await;
+        discarded.expect("the schema is ours to drop");
     }
 }
 

@@ -4,14 +4,14 @@
 use sqlx::postgres::PgConnection;
 
 use super::aside::{self, Unreadable};
-use super::claim::{self, Claiming};
+use super::claim::{Claim, Claiming};
 use super::connect::Work;
 use super::error::Fault;
 use super::rows::{self, At, Columns, ids, limit, span_ms};
 use super::settle::{self, Final, settle};
 use super::statements::Statements;
 use crate::job::{JobId, JobRecord, JobState, OutcomeKind, Settled, Settlement};
-use crate::store::{Cancelling, ClaimRequest, Pruned, Replaying, Retention};
+use crate::store::{Cancelling, Pruned, Replaying, Retention};
 
 /// What every action needs.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ pub(super) struct Inside<'a> {
 pub(super) struct Exchange<'a> {
     pub(super) inside: Inside<'a>,
     pub(super) settlements: &'a [Settlement],
-    pub(super) request: Option<&'a ClaimRequest>,
+    pub(super) claim: Option<Claim<'a>>,
 }
 
 /// What an exchange came to.
@@ -45,11 +45,9 @@ impl Work for Exchange<'_> {
             [] => (Vec::new(), false),
             settlements => settle(conn, statements, now, settlements).await?,
         };
-        let claiming = match self.request {
-            Some(request) if request.limit > 0 => {
-                claim::claim(conn, statements, now, request).await?
-            }
-            _ => Claiming::default(),
+        let claiming = match &self.claim {
+            Some(claim) => claim.run(conn).await?,
+            None => Claiming::default(),
         };
         let wake = wake | claiming.wake;
         Ok(Exchanged {

@@ -1,26 +1,27 @@
-//! Takes due jobs: one statement chooses them, starts their attempts and puts them under a lease.
+//! Takes due jobs: one statement finds the lanes in which they wait, unless those are remembered,
+//! and one chooses jobs from them, starts their attempts and puts them under a lease.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgRow};
 
 use super::aside::{self, Unreadable};
 use super::error::Fault;
-use super::rows::{self, At, Taken, limit, span_ms};
+use super::lanes;
+use super::rows::{self, At, Lane, Taken, column, ids, limit, span_ms};
 use super::statements::Statements;
 use crate::job::Claimed;
 use crate::store::ClaimRequest;
 
-/// Jobs that one claim takes at most, whatever it asks for: their leases begin together.
-const JOBS_MAX: usize = 10_000;
+/// Jobs that one claim takes at most, whatever it asks for. With as many to spare it stays within
+/// the bounds that `claim.sql` names.
+const JOBS_MAX: usize = 1_000;
 
 /// How often one claim asks anew after it has set jobs aside.
 const ROUNDS_MAX: usize = 4;
 
-/// The fewest jobs that a claim chooses beyond what it takes, for those that others take first.
-const SPARE_MIN: usize = 10;
-
 /// What a claim asks for, as its statements take it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) queues: Vec<String>,
     pub(super) job_types: Vec<String>,
@@ -51,6 +52,15 @@ impl Asked {
             schemas,
         }
     }
+
+    /// Says whether another request asks for the same jobs, in whatever order of the queues: a
+    /// worker turns them round.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let queues = |asked: &Self| asked.queues.iter().cloned().collect::<HashSet<_>>();
+        self.job_types == other.job_types
+            && self.schemas == other.schemas
+            && queues(self) == queues(other)
+    }
 }
 
 /// What a claim came to.
@@ -61,57 +71,127 @@ pub(super) struct Claiming {
     pub(super) set_aside: Vec<Unreadable>,
     /// Whether a job that waited behind one of those became claimable.
     pub(super) wake: bool,
+    /// The lanes to go on from, if all that was asked for was taken from them.
+    pub(super) lanes: Option<Vec<Lane>>,
 }
 
-/// Claims inside the open transaction. Jobs that cannot be read are set aside, and others taken in
-/// their place, up to a bound.
-pub(super) async fn claim(
-    conn: &mut PgConnection,
-    statements: &Statements,
-    now: Option<At>,
-    request: &ClaimRequest,
-) -> Result<Claiming, Fault> {
-    let asked = Asked::new(request);
-    let mut all = Vec::new();
-    let mut done = Claiming::default();
-    let wanted = request.limit.min(JOBS_MAX);
-    let mut suspects = request.suspects.limit.min(JOBS_MAX);
-    for _ in 0..ROUNDS_MAX {
-        let left = wanted - all.len();
-        if left == 0 {
-            break;
+/// A claim inside its transaction.
+pub(super) struct Claim<'a> {
+    pub(super) statements: &'a Statements,
+    pub(super) now: Option<At>,
+    pub(super) request: &'a ClaimRequest,
+    pub(super) asked: &'a Asked,
+    /// The lanes that are remembered from the claim before.
+    pub(super) known: Option<&'a [Lane]>,
+    /// How many jobs to choose beyond what is taken.
+    pub(super) spare: usize,
+}
+
+impl Claim<'_> {
+    /// The most jobs that this claim takes.
+    pub(super) fn wanted(&self) -> usize {
+        self.request.limit.min(JOBS_MAX)
+    }
+
+    /// Claims inside the open transaction. Jobs that cannot be read are set aside, and others
+    /// taken in their place, up to a bound.
+    pub(super) async fn run(&self, conn: &mut PgConnection) -> Result<Claiming, Fault> {
+        let mut taken = Vec::new();
+        let mut done = Claiming::default();
+        let mut known = self.known.map(<[Lane]>::to_vec);
+        for _ in 0..ROUNDS_MAX {
+            let is_fresh = known.is_none();
+            let mut lanes = match known.take() {
+                Some(lanes) => lanes,
+                None => self.lanes(conn).await?,
+            };
+            let found = self.take(conn, &lanes, &taken).await?;
+            let (good, unreadable) = aside::sorted(&found, rows::taken)?;
+            let keys: Vec<_> = good
+                .iter()
+                .map(|taken| (&taken.claimed, taken.priority))
+                .collect();
+            lanes::advance(&mut lanes, &keys);
+            taken.extend(good);
+            done.wake |= aside::set_aside(conn, self.statements, self.now, &unreadable).await?;
+            let is_clean = unreadable.is_empty();
+            done.set_aside.extend(unreadable);
+            if taken.len() == self.wanted() {
+                done.lanes = Some(lanes);
+                break;
+            }
+            // What was remembered may leave jobs out: only lanes that were just found tell that
+            // there are no more.
+            if is_fresh && is_clean {
+                break;
+            }
         }
-        let found = statements
-            .claim
+        done.claimed = ordered(taken, self.asked);
+        Ok(done)
+    }
+
+    /// Finds the lanes.
+    async fn lanes(&self, conn: &mut PgConnection) -> Result<Vec<Lane>, Fault> {
+        let found = self
+            .statements
+            .lanes
             .query()
-            .bind(asked.queues.clone())
-            .bind(asked.job_types.clone())
-            .bind(asked.schemas.clone())
-            .bind(limit(left))
-            .bind(limit(left.max(SPARE_MIN)))
-            .bind(i64::from(request.suspects.crashes))
-            .bind(limit(suspects))
-            .bind(request.worker.as_str().to_owned())
-            .bind(span_ms(request.lease))
-            .bind(now)
+            .bind(self.asked.queues.clone())
+            .bind(self.asked.job_types.clone())
+            .bind(self.asked.schemas.clone())
             .fetch_all(&mut *conn)
             .await?;
-        let (taken, unreadable) = aside::sorted(&found, rows::taken)?;
-        let took = taken
-            .iter()
-            .filter(|taken| taken.claimed.crashes >= request.suspects.crashes)
-            .count();
-        suspects = suspects.saturating_sub(took);
-        all.extend(taken);
-        done.wake |= aside::set_aside(conn, statements, now, &unreadable).await?;
-        let is_complete = unreadable.is_empty();
-        done.set_aside.extend(unreadable);
-        if is_complete {
-            break;
-        }
+        found.iter().map(rows::lane).collect()
     }
-    done.claimed = ordered(all, &asked);
-    Ok(done)
+
+    /// Takes jobs from lanes, beside those that were taken before.
+    async fn take(
+        &self,
+        conn: &mut PgConnection,
+        lanes: &[Lane],
+        taken: &[Taken],
+    ) -> Result<Vec<PgRow>, Fault> {
+        let left = self.wanted() - taken.len();
+        if lanes.is_empty() || left == 0 {
+            return Ok(Vec::new());
+        }
+        let suspects = self.request.suspects;
+        let are_taken = taken
+            .iter()
+            .filter(|taken| taken.claimed.crashes >= suspects.crashes)
+            .count();
+        let suspects_left = suspects.limit.min(JOBS_MAX).saturating_sub(are_taken);
+        let place = |lane: &Lane| {
+            let place = self
+                .asked
+                .queues
+                .iter()
+                .position(|queue| *queue == lane.queue);
+            limit(place.unwrap_or(usize::MAX))
+        };
+        let rows = self
+            .statements
+            .claim
+            .query()
+            .bind(column(lanes, place))
+            .bind(column(lanes, |lane| lane.queue.clone()))
+            .bind(column(lanes, |lane| lane.job_type.clone()))
+            .bind(column(lanes, |lane| lane.payload_schema))
+            .bind(column(lanes, |lane| lane.crashes))
+            .bind(column(lanes, |lane| lane.priority))
+            .bind(column(lanes, |lane| At(lane.run_at)))
+            .bind(ids(lanes.iter().map(|lane| lane.id)))
+            .bind(limit(left))
+            .bind(limit(self.spare))
+            .bind(i64::from(suspects.crashes))
+            .bind(limit(suspects_left))
+            .bind(self.request.worker.as_str().to_owned())
+            .bind(span_ms(self.request.lease))
+            .bind(self.now)
+            .fetch_all(&mut *conn)
+            .await?;
+        Ok(rows)
+    }
 }
 
 /// Puts jobs in the order to run them; the statement returns them in none.

@@ -12,6 +12,8 @@ use crate::error::{StoreError, StoreErrorKind};
 mod code {
     pub(super) const UNIQUE: &str = "23505";
     pub(super) const READ_ONLY: &str = "25006";
+    pub(super) const NO_TRANSACTION: &str = "25P01";
+    pub(super) const FAILED_TRANSACTION: &str = "25P02";
     pub(super) const NO_SUCH_STATEMENT: &str = "26000";
     pub(super) const STATEMENT_EXISTS: &str = "42P05";
     pub(super) const NO_SUCH_DATABASE: &str = "3D000";
@@ -107,6 +109,11 @@ pub(super) fn lacks_our_tables(error: &SqlxError) -> bool {
     )
 }
 
+/// Says whether a statement was refused because no transaction is open.
+pub(super) fn lacks_transaction(error: &SqlxError) -> bool {
+    sqlstate(error).as_deref() == Some(code::NO_TRANSACTION)
+}
+
 /// The five characters by which Postgres names an error.
 pub(super) fn sqlstate(error: &SqlxError) -> Option<String> {
     match error {
@@ -136,6 +143,10 @@ fn of_state(state: &str) -> (StoreErrorKind, &'static str) {
         code::TIMED_OUT => (
             Unavailable,
             "the statement took longer than the statement timeout, or somebody cancelled it",
+        ),
+        code::FAILED_TRANSACTION => (
+            InvalidInput,
+            "a statement of the transaction has failed before. Roll it back",
         ),
         code::IDLE_IN_TRANSACTION => (Unavailable, "the server ended an idle transaction"),
         code::READ_ONLY => (
@@ -251,6 +262,7 @@ mod tests {
         check("25006", Unavailable, "primary");
         check("28P01", InvalidInput, "password");
         check("28000", InvalidInput, "pg_hba.conf");
+        check("25P02", InvalidInput, "Roll it back");
         check("3D000", InvalidInput, "does not exist");
         check("42501", InvalidInput, "lacks a right");
         check("42P01", Schema, "Migrate");

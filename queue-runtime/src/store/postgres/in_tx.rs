@@ -1,19 +1,20 @@
-//! Enqueuing inside a transaction of the caller's, on the same database.
+//! Enqueuing and completing inside a transaction of the caller's, on the same database.
 //!
 //! The jobs become visible with the caller's commit and vanish with its rollback. A savepoint
 //! keeps a failed batch from leaving half of itself, or a broken transaction, behind.
 
+use sqlx::Executor;
 use sqlx::postgres::PgConnection;
-use sqlx::{Connection, Executor};
 
 use super::PostgresStore;
 use super::connect::Work;
 use super::error::{self, Fault, store_error};
 use super::insert::{Insert, has_new};
 use super::notify::Notification;
+use super::settle;
 use super::wake::FROM_A_TRANSACTION;
-use crate::error::EnqueueError;
-use crate::job::NewJob;
+use crate::error::{EnqueueError, FenceError, StoreError, StoreErrorKind};
+use crate::job::{Lease, NewJob, Settled, Settlement};
 use crate::store::Inserted;
 
 /// How often a batch is decided anew because others stored what it meets.
@@ -39,51 +40,111 @@ impl PostgresStore {
         conn: &mut PgConnection,
         jobs: &[NewJob],
     ) -> Result<Vec<Inserted>, EnqueueError> {
-        // On a connection without a transaction this begins one, else it sets a savepoint.
-        let mut tx = conn
-            .begin()
+        let refuse = |fault: Fault| EnqueueError::Store(fault.into_store("insert"));
+        self.verify_database(conn)
             .await
-            .map_err(|error| store_error("insert", error))?;
-        self.verify_database(&mut tx).await?;
+            .map_err(EnqueueError::of_fence)?;
         let insert = Insert {
             statements: &self.statements,
             now: self.manual_now(),
             jobs,
         };
-        let mut round = 0;
-        let inserted = loop {
-            let refuse = |fault: Fault| EnqueueError::Store(fault.into_store("insert"));
-            let mut inner = tx.begin().await.map_err(|e| refuse(Fault::Sql(e)))?;
-            match insert.run(&mut inner).await {
+        for _ in 0..ROUNDS_MAX {
+            let part = Part::begin(conn).await.map_err(refuse)?;
+            match insert.run(conn).await {
                 Ok(inserted) => {
-                    inner.commit().await.map_err(|e| refuse(Fault::Sql(e)))?;
-                    break inserted;
+                    if has_new(&inserted) {
+                        self.tell_at_commit(conn).await.map_err(refuse)?;
+                    }
+                    part.keep(conn).await.map_err(refuse)?;
+                    return Ok(inserted);
                 }
                 Err(fault) => {
                     // If the connection is gone already, there is nothing left to undo on it.
-                    let undone = inner.rollback().await;
-                    round += 1;
-                    if !fault.is_lost_race() || round == ROUNDS_MAX || undone.is_err() {
-                        return Err(refuse(match fault.is_lost_race() {
-                            true => Fault::Lost,
-                            false => fault,
-                        }));
+                    let undone = part.undo(conn).await;
+                    if !fault.is_lost_race() || undone.is_err() {
+                        return Err(refuse(fault));
                     }
                 }
             }
-        };
-        if has_new(&inserted) {
-            self.tell_at_commit(&mut tx).await?;
         }
-        tx.commit()
+        Err(refuse(Fault::Lost))
+    }
+
+    /// Completes a job inside the caller's transaction, under its lease token. The job's row is
+    /// locked until that ends; heartbeats and rescues leave it alone meanwhile.
+    ///
+    /// # Errors
+    /// [`FenceError`]; nothing was changed, and the caller's transaction can go on.
+    pub async fn complete_in(
+        &self,
+        conn: &mut PgConnection,
+        settlement: &Settlement,
+    ) -> Result<(), FenceError> {
+        let refuse = |fault: Fault| FenceError::Store(fault.into_store("complete_in"));
+        self.verify_database(conn).await?;
+        let now = self.manual_now();
+        let part = Part::begin(conn).await.map_err(refuse)?;
+        let settlements = std::slice::from_ref(settlement);
+        match settle::settle(conn, &self.statements, now, settlements).await {
+            Ok((answers, wake)) => {
+                if wake {
+                    self.tell_at_commit(conn).await.map_err(refuse)?;
+                }
+                part.keep(conn).await.map_err(refuse)?;
+                match answers.first() {
+                    Some(Settled::Applied(_)) => Ok(()),
+                    _ => Err(FenceError::LeaseLost { id: settlement.id }),
+                }
+            }
+            Err(fault) => {
+                // If the connection is gone already, there is nothing left to undo on it.
+                let _ = part.undo(conn).await;
+                Err(refuse(fault))
+            }
+        }
+    }
+
+    /// Checks inside the caller's transaction that a lease is held, and locks the job's row until
+    /// that ends.
+    ///
+    /// # Errors
+    /// [`FenceError`]; nothing was changed. Without an open transaction nothing would be locked, so
+    /// that is an error of kind `InvalidInput`.
+    pub async fn fence_in(&self, conn: &mut PgConnection, lease: Lease) -> Result<(), FenceError> {
+        self.verify_database(conn).await?;
+        let refuse = |fault: Fault| FenceError::Store(fault.into_store("fence_in"));
+        match Part::begin(conn).await.map_err(refuse)? {
+            Part::Savepoint => Part::Savepoint.keep(conn).await.map_err(refuse)?,
+            whole @ Part::Whole => {
+                whole.undo(conn).await.map_err(refuse)?;
+                return Err(FenceError::Store(StoreError::new(
+                    StoreErrorKind::InvalidInput,
+                    "fence_in",
+                    "the connection has no open transaction, so the fence would end at once. Begin \
+                     one, and commit it after the writes",
+                )));
+            }
+        }
+        let held = conn
+            .fetch_optional(
+                self.statements
+                    .fence
+                    .query()
+                    .bind(*lease.id.as_uuid())
+                    .bind(lease.token.get()),
+            )
             .await
-            .map_err(|error| store_error("insert", error))?;
-        Ok(inserted)
+            .map_err(|error| store_error("fence_in", error))?;
+        match held {
+            Some(_) => Ok(()),
+            None => Err(FenceError::LeaseLost { id: lease.id }),
+        }
     }
 
     /// Lets the caller's commit tell all workers, those of this process too. However often this
     /// is done in one transaction, they are told once.
-    async fn tell_at_commit(&self, conn: &mut PgConnection) -> Result<(), EnqueueError> {
+    async fn tell_at_commit(&self, conn: &mut PgConnection) -> Result<(), Fault> {
         let Some(channel) = self.wakes.channel_of_transactions() else {
             return Ok(());
         };
@@ -92,14 +153,13 @@ impl PostgresStore {
             channel,
             payload: FROM_A_TRANSACTION,
         };
-        let told = notification.run(conn).await;
-        told.map_err(|fault| EnqueueError::Store(fault.into_store("insert")))
+        notification.run(conn).await
     }
 
     /// Checks that the caller's transaction is on our database.
-    async fn verify_database(&self, conn: &mut PgConnection) -> Result<(), EnqueueError> {
+    async fn verify_database(&self, conn: &mut PgConnection) -> Result<(), FenceError> {
         let other = |rule: &str| {
-            Err(EnqueueError::OtherDatabase {
+            Err(FenceError::OtherDatabase {
                 rule: rule.to_owned(),
             })
         };
@@ -112,7 +172,52 @@ impl PostgresStore {
             Err(refused) if error::lacks_our_tables(&refused) => {
                 other("it has no queue in the schema of ours")
             }
-            Err(refused) => Err(EnqueueError::Store(store_error("insert", refused))),
+            Err(refused) => Err(FenceError::Store(store_error("in_tx", refused))),
         }
+    }
+}
+
+/// Our part of a caller's transaction, which can be undone without the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Inside the caller's transaction.
+    Savepoint,
+    /// The caller has no open transaction: ours is all there is.
+    Whole,
+}
+
+impl Part {
+    /// Begins it. Plain statements and not sqlx's, which counts only the transactions that it has
+    /// begun itself: a caller may have written `begin` by hand.
+    async fn begin(conn: &mut PgConnection) -> Result<Self, Fault> {
+        match conn.execute("savepoint queue_part").await {
+            Ok(_) => Ok(Self::Savepoint),
+            Err(refused) if error::lacks_transaction(&refused) => {
+                conn.execute("begin").await?;
+                Ok(Self::Whole)
+            }
+            Err(refused) => Err(Fault::Sql(refused)),
+        }
+    }
+
+    async fn keep(self, conn: &mut PgConnection) -> Result<(), Fault> {
+        match self {
+            Self::Savepoint => conn.execute("release savepoint queue_part").await?,
+            Self::Whole => conn.execute("commit").await?,
+        };
+        Ok(())
+    }
+
+    async fn undo(self, conn: &mut PgConnection) -> Result<(), Fault> {
+        match self {
+            Self::Savepoint => {
+                conn.execute("rollback to savepoint queue_part").await?;
+                conn.execute("release savepoint queue_part").await?;
+            }
+            Self::Whole => {
+                conn.execute("rollback").await?;
+            }
+        }
+        Ok(())
     }
 }

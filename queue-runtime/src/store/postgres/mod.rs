@@ -15,6 +15,7 @@ mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
+mod lanes;
 mod listen;
 mod notify;
 mod options;
@@ -36,6 +37,7 @@ use tokio::sync::watch;
 use self::actions::Inside;
 use self::connect::{Begin, Form, Work};
 use self::error::Fault;
+use self::lanes::Lanes;
 pub use self::listen::Listening;
 pub use self::options::PostgresOptions;
 use self::rows::{At, Columns};
@@ -51,6 +53,7 @@ pub struct PostgresStore {
     store_id: String,
     pool: PgPool,
     wakes: Wakes,
+    lanes: Lanes,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -112,6 +115,7 @@ impl PostgresStore {
         Ok(Self {
             wakes: Wakes::new(&options, &statements, &begin, &pool, &store_id),
             pool,
+            lanes: Lanes::default(),
             begin,
             options,
             statements,
@@ -138,6 +142,12 @@ impl PostgresStore {
 
     fn manual_now(&self) -> Option<At> {
         self.options.clock.as_ref().map(|clock| At(clock.now()))
+    }
+
+    /// A job became claimable by what this process has done.
+    fn woke(&self) {
+        self.lanes.forget();
+        self.wakes.give();
     }
 
     fn inside(&self) -> Inside<'_> {

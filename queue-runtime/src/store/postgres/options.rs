@@ -30,6 +30,14 @@ const CONNECTIONS_MAX: u32 = 1_000;
 /// Statements that a connection keeps prepared: all of ours.
 const STATEMENTS_KEPT: usize = 128;
 
+/// How our statements are planned on our own connections: once, by their indexes, and never
+/// compiled. A plan that was made while the tables were empty would walk them for ever after.
+const PLANNING: [(&str, &str); 3] = [
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("jit", "off"),
+];
+
 /// The schema of the tables unless said otherwise.
 const SCHEMA: &str = "queue";
 
@@ -294,7 +302,9 @@ impl PostgresOptions {
                 .statement_cache_capacity(0)
                 .extra_float_digits(None::<i8>)
         } else {
-            connect.statement_cache_capacity(STATEMENTS_KEPT)
+            connect
+                .statement_cache_capacity(STATEMENTS_KEPT)
+                .options(PLANNING)
         }
     }
 

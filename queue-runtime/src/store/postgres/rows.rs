@@ -291,6 +291,34 @@ pub(super) fn attempt(row: &PgRow) -> Result<Attempt, Fault> {
     })
 }
 
+/// Jobs that a claim takes in one order: of one queue, type, payload schema, row of crashes and
+/// priority, from a key on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lane {
+    pub(super) queue: String,
+    pub(super) job_type: String,
+    pub(super) payload_schema: i64,
+    pub(super) crashes: i64,
+    pub(super) priority: i16,
+    /// The key of the first job that may wait there.
+    pub(super) run_at: Timestamp,
+    pub(super) id: JobId,
+}
+
+/// Reads a lane; the columns of `lanes.sql`.
+pub(super) fn lane(row: &PgRow) -> Result<Lane, Fault> {
+    let mut columns = Columns::of(row);
+    Ok(Lane {
+        queue: columns.take()?,
+        job_type: columns.take()?,
+        payload_schema: columns.take()?,
+        crashes: columns.take()?,
+        priority: columns.take()?,
+        run_at: columns.instant()?,
+        id: columns.id()?,
+    })
+}
+
 /// A job that a claim has taken.
 pub(super) struct Taken {
     pub(super) claimed: Claimed,

@@ -33,12 +33,21 @@ pub struct Migration {
 /// To make the tables by hand, run `create schema`, `create table <schema>.migrations` as
 /// [`printed`] shows them, and these in order.
 pub fn migrations(schema: &str) -> Vec<Migration> {
-    vec![Migration {
-        version: 1,
-        name: "tables",
-        compatible_from: 1,
-        sql: bound(include_str!("migrations/0001_tables.sql"), schema),
-    }]
+    vec![
+        Migration {
+            version: 1,
+            name: "tables",
+            compatible_from: 1,
+            sql: bound(include_str!("migrations/0001_tables.sql"), schema),
+        },
+        Migration {
+            version: 2,
+            name: "enqueue",
+            // A library that does not know the function can do without it.
+            compatible_from: 1,
+            sql: bound(include_str!("migrations/0002_enqueue.sql"), schema),
+        },
+    ]
 }
 
 /// Returns one script that makes the tables in a new schema of this name and records how far they

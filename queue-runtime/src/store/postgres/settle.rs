@@ -1,7 +1,7 @@
 //! Applies settlements: each kind of change in one statement for the whole batch, guarded by
 //! `(id, token)` in the statement itself.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sqlx::postgres::{PgConnection, PgRow};
 
@@ -48,42 +48,38 @@ pub(super) async fn settle(
 ) -> Result<(Vec<Settled>, bool), Fault> {
     let held = held(conn, statements, now, settlements).await?;
     let (mut queued, mut finals) = (Vec::new(), Vec::new());
-    let mut named = HashSet::new();
-    for settlement in settlements {
+    // The places of those that are tried, by what they are about.
+    let mut tried = HashMap::new();
+    for (place, settlement) in settlements.iter().enumerate() {
         let is_free = !settlement.only_if_expired || held.contains(&key(settlement));
         // The second settlement of one attempt in a batch finds the attempt ended.
-        if !is_free || !named.insert(key(settlement)) {
+        if !is_free || tried.contains_key(&key(settlement)) {
             continue;
         }
+        tried.insert(key(settlement), place);
         match &settlement.change {
             Change::Queued { delay } => queued.push((settlement, span_ms(*delay))),
             _ => finals.push(ending(settlement)),
         }
     }
+    let mut answers = vec![Settled::Stale; settlements.len()];
     let waiting = back(conn, statements, now, &queued).await?;
     let mut wake = false;
     for (settlement, delay) in &queued {
         if waiting.contains(&key(settlement)) {
+            answers[tried[&key(settlement)]] = Settled::Applied(JobState::Queued);
             wake |= *delay == 0;
         } else {
             finals.push(ending(settlement));
         }
     }
-    let mut ended = finish(conn, statements, now, &finals).await?;
-    // Taken out as it is answered: one attempt has one answer that is not stale.
-    let mut waiting = waiting;
-    let answers = settlements
-        .iter()
-        .map(|settlement| {
-            if waiting.remove(&key(settlement)) {
-                Settled::Applied(JobState::Queued)
-            } else if ended.jobs.remove(&key(settlement)) {
-                Settled::Applied(ending(settlement).state)
-            } else {
-                Settled::Stale
-            }
-        })
-        .collect();
+    let ended = finish(conn, statements, now, &finals).await?;
+    for job in &finals {
+        let key = (job.id, job.token);
+        if ended.jobs.contains(&key) {
+            answers[tried[&key]] = Settled::Applied(job.state);
+        }
+    }
     Ok((answers, wake | ended.wake))
 }
 

@@ -108,6 +108,7 @@ statements! {
     counts = include_str!("sql/counts.sql");
     expired = include_str!("sql/expired.sql");
     extend = include_str!("sql/extend.sql");
+    fence = include_str!("sql/fence.sql");
     find = include_str!("sql/find.sql");
     finished = include_str!("sql/finished.sql");
     insert = include_str!("sql/insert.sql");
@@ -118,6 +119,7 @@ statements! {
     insert_version = include_str!("sql/insert_version.sql");
     insert_window = include_str!("sql/insert_window.sql");
     job = include_str!("sql/job.sql");
+    lanes = include_str!("sql/lanes.sql");
     lock = include_str!("sql/lock.sql");
     migrations_applied = include_str!("sql/migrations_applied.sql");
     migrations_known = include_str!("sql/migrations_known.sql");

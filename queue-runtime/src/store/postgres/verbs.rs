@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 
 use super::actions::{Cancel, Exchange, Exchanged, Expired, Prune, Replay};
+use super::claim::Claim;
 use super::error::{Fault, closed};
 use super::heartbeat::PostgresHeartbeat;
 use super::insert::{self, Insert, InsertPlain};
@@ -42,7 +43,7 @@ impl Store for PostgresStore {
             false => self.transact("insert", insert).await?,
         };
         if insert::has_new(&inserted) {
-            self.wakes.give();
+            self.woke();
         }
         Ok(inserted)
     }
@@ -92,7 +93,7 @@ impl Store for PostgresStore {
         let (expired, set_aside, wake) = self.transact("expired", look).await?;
         aside::tell(&set_aside);
         if wake {
-            self.wakes.give();
+            self.woke();
         }
         Ok(expired)
     }
@@ -155,19 +156,46 @@ impl PostgresStore {
         settlements: &[Settlement],
         request: Option<&ClaimRequest>,
     ) -> Result<(Vec<Settled>, Vec<Claimed>), StoreError> {
+        let inside = self.inside();
+        let asked = request
+            .filter(|request| request.limit > 0)
+            .map(|request| (request, claim::Asked::new(request)));
+        let elapsed = self.options.seam.elapsed();
+        let recalled = asked
+            .as_ref()
+            .map(|(_, asked)| self.lanes.recall(asked, elapsed));
+        let claim =
+            asked
+                .as_ref()
+                .zip(recalled.as_ref())
+                .map(|((request, asked), (known, ticket))| Claim {
+                    statements: inside.statements,
+                    now: inside.now,
+                    request,
+                    asked,
+                    known: known.as_deref(),
+                    spare: ticket.spare,
+                });
+        let wanted = claim.as_ref().map_or(0, Claim::wanted);
         let work = Exchange {
-            inside: self.inside(),
+            inside,
             settlements,
-            request,
+            claim,
         };
         let Exchanged {
             settled,
             claiming,
             wake,
         } = self.transact(operation, work).await?;
+        if let (Some((_, asked)), Some((_, ticket))) = (asked, recalled) {
+            self.lanes.adapt(wanted, claiming.claimed.len());
+            if let Some(lanes) = claiming.lanes {
+                self.lanes.remember(ticket, asked, lanes);
+            }
+        }
         aside::tell(&claiming.set_aside);
         if wake {
-            self.wakes.give();
+            self.woke();
         }
         Ok((settled, claiming.claimed))
     }
@@ -232,7 +260,7 @@ impl Admin for PostgresStore {
         let inside = self.inside();
         let (answer, wake) = self.transact("cancel", Cancel { inside, id }).await?;
         if wake {
-            self.wakes.give();
+            self.woke();
         }
         Ok(answer)
     }
@@ -242,7 +270,7 @@ impl Admin for PostgresStore {
         let work = Replay { inside, id, as_new };
         let answer = self.transact("replay", work).await?;
         if answer == Replaying::Replayed {
-            self.wakes.give();
+            self.woke();
         }
         Ok(answer)
     }

@@ -1,4 +1,4 @@
-//! Enqueuing inside a transaction of the caller's, on the same database.
+//! Enqueuing and completing inside a transaction of the caller's, on the same database.
 //!
 //! The jobs become visible with the caller's commit and vanish with its rollback. A savepoint
 //! keeps a failed batch from leaving half of itself in the transaction. What is committed this
@@ -10,10 +10,12 @@ use sqlx::{Executor, Sqlite, Transaction};
 use super::SqliteStore;
 use super::encode::Prepared;
 use super::error::{self, Fault, store_error};
-use super::insert;
-use crate::error::{EnqueueError, StoreError, StoreErrorKind};
-use crate::job::NewJob;
+use super::rows::Columns;
+use super::{insert, settle};
+use crate::error::{EnqueueError, FenceError, StoreError, StoreErrorKind};
+use crate::job::{Lease, NewJob, Settled, Settlement};
 use crate::store::Inserted;
+use crate::time::Timestamp;
 
 impl SqliteStore {
     /// Begins a transaction that may write from the start, on a connection of the store's own
@@ -50,7 +52,7 @@ impl SqliteStore {
         let now = self.wall_clock();
         let jobs: Vec<_> = jobs.iter().map(|job| Prepared::new(job, now)).collect();
         let jobs: Vec<_> = jobs.iter().collect();
-        self.lock(conn).await?;
+        self.lock(conn).await.map_err(EnqueueError::of_fence)?;
         let clock = self.options.clock.as_ref().map(|clock| clock.now());
         let refuse = |fault: Fault| EnqueueError::Store(fault.into_store("insert"));
         run(conn, "savepoint queue_insert").await.map_err(refuse)?;
@@ -68,10 +70,88 @@ impl SqliteStore {
         }
     }
 
+    /// Completes a job inside the caller's transaction, under its lease token.
+    ///
+    /// # Errors
+    /// [`FenceError`]; nothing was changed.
+    pub async fn complete_in(
+        &self,
+        conn: &mut SqliteConnection,
+        settlement: &Settlement,
+    ) -> Result<(), FenceError> {
+        self.lock(conn).await?;
+        let now = match &self.options.clock {
+            Some(clock) => clock.now(),
+            None => self.clock_of(conn).await?,
+        };
+        let refuse = |fault: Fault| FenceError::Store(fault.into_store("complete_in"));
+        run(conn, "savepoint queue_complete")
+            .await
+            .map_err(refuse)?;
+        let settled = settle::settle(conn, &self.statements, now, &[settlement]).await;
+        match settled {
+            Ok((answers, _)) => {
+                run(conn, "release queue_complete").await.map_err(refuse)?;
+                match answers.first() {
+                    Some(Settled::Applied(_)) => Ok(()),
+                    _ => Err(FenceError::LeaseLost { id: settlement.id }),
+                }
+            }
+            Err(fault) => {
+                // If the transaction is gone already, there is nothing left to undo in it.
+                let _ = run(conn, "rollback to queue_complete").await;
+                let _ = run(conn, "release queue_complete").await;
+                Err(refuse(fault))
+            }
+        }
+    }
+
+    /// Checks inside the caller's transaction that a lease is held. The transaction holds the
+    /// write lock from here on, so nobody can take the job before it ends.
+    ///
+    /// # Errors
+    /// [`FenceError`]; nothing was changed.
+    pub async fn fence_in(
+        &self,
+        conn: &mut SqliteConnection,
+        lease: Lease,
+    ) -> Result<(), FenceError> {
+        self.lock(conn).await?;
+        let held = self
+            .statements
+            .fence
+            .query()
+            .bind(lease.id.to_string())
+            .bind(lease.token.get())
+            .fetch_optional(&mut *conn)
+            .await
+            .map_err(|error| store_error("fence_in", error))?;
+        match held {
+            Some(_) => Ok(()),
+            None => Err(FenceError::LeaseLost { id: lease.id }),
+        }
+    }
+
+    /// Reads the store's time over the caller's connection.
+    async fn clock_of(&self, conn: &mut SqliteConnection) -> Result<Timestamp, StoreError> {
+        let read = async {
+            let row = self
+                .statements
+                .clock
+                .query()
+                .bind(None::<i64>)
+                .fetch_one(&mut *conn)
+                .await?;
+            Columns::of(&row).instant()
+        };
+        read.await
+            .map_err(|fault: Fault| fault.into_store("complete_in"))
+    }
+
     /// Takes the write lock of the caller's transaction and checks that it is on our database.
-    async fn lock(&self, conn: &mut SqliteConnection) -> Result<(), EnqueueError> {
+    async fn lock(&self, conn: &mut SqliteConnection) -> Result<(), FenceError> {
         let other = |rule: &str| {
-            Err(EnqueueError::OtherDatabase {
+            Err(FenceError::OtherDatabase {
                 rule: rule.to_owned(),
             })
         };
@@ -89,7 +169,7 @@ impl SqliteStore {
             Err(refused) if error::lacks_our_tables(&refused) => {
                 other("it has no table queue_meta")
             }
-            Err(refused) if error::is_busy(&refused) => Err(EnqueueError::Store(
+            Err(refused) if error::is_busy(&refused) => Err(FenceError::Store(
                 StoreError::new(
                     StoreErrorKind::Unavailable,
                     "insert",
@@ -99,7 +179,7 @@ impl SqliteStore {
                 )
                 .caused_by(refused),
             )),
-            Err(refused) => Err(EnqueueError::Store(store_error("insert", refused))),
+            Err(refused) => Err(FenceError::Store(store_error("insert", refused))),
         }
     }
 }

@@ -116,6 +116,7 @@ statements! {
     expired = include_str!("sql/expired.sql");
     extend = include_str!("sql/extend.sql");
     finished = include_str!("sql/finished.sql");
+    fence = include_str!("sql/fence.sql");
     find = include_str!("sql/find.sql");
     insert = include_str!("sql/insert.sql");
     insert_key = include_str!("sql/insert_key.sql");

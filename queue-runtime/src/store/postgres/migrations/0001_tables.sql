@@ -81,9 +81,11 @@ create index jobs_due
 on {q}.jobs (queue, job_type, payload_schema, crashes, priority, run_at, id)
 where status = 'queued' and dedupe_slot = 0;
 
+-- Not by the status, which statements that look jobs up by id also ask for: the planner would take
+-- this index for them and walk all leases.
 create index jobs_leases
 on {q}.jobs (locked_until, id)
-where status = 'processing';
+where locked_until is not null;
 
 create unique index jobs_dedupe
 on {q}.jobs (job_type, dedupe_key, dedupe_slot)

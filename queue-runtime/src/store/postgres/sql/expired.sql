@@ -36,7 +36,6 @@ select
   started_at,
   finished_at
 from {q}.jobs
-where status = 'processing'
-  and locked_until <= coalesce($2::timestamptz, date_trunc('milliseconds', statement_timestamp()))
+where locked_until <= coalesce($2::timestamptz, date_trunc('milliseconds', statement_timestamp()))
 order by locked_until, id
 limit $1

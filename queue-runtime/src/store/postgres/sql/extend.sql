@@ -22,7 +22,7 @@ with
       from {q}.jobs
       where id = asked.id
         and lock_token = asked.token
-        and status = 'processing'
+        and locked_by is not null
       limit 1
       for no key update skip locked
     ) j
@@ -48,7 +48,7 @@ cross join lateral (
   from {q}.jobs
   where id = asked.id
     and lock_token = asked.token
-    and status = 'processing'
+    and locked_by is not null
   limit 1
 ) j
 where not exists (

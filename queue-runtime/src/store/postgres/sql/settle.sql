@@ -11,8 +11,7 @@ cross join lateral (
   from {q}.jobs
   where id = lease.id
     and lock_token = lease.token
-    and status = 'processing'
-    and locked_until <= coalesce($3::timestamptz, date_trunc('milliseconds', statement_timestamp()))
+    and coalesce(locked_until, 'infinity') <= coalesce($3::timestamptz, date_trunc('milliseconds', statement_timestamp()))
   limit 1
   for update skip locked
 ) j

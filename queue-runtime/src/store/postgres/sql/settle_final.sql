@@ -24,7 +24,7 @@ with
     state,
     reason,
     only_if_cancelled
-  ) as materialized (
+  ) as (
     select
       id,
       token,
@@ -59,35 +59,22 @@ with
       reason,
       only_if_cancelled
     )
+    order by id
+    limit 10000
   ),
-  gone as (
-    delete from {q}.jobs j
-    using ended
-    where j.id = any ($1::uuid[])
-      and j.id = ended.id
-      and (
-        j.status = 'processing' and j.lock_token = ended.token
-        or j.status = 'queued' and ended.token is null
-      )
-      and (j.cancel_requested_at is not null or not ended.only_if_cancelled)
-    returning
+  gone as materialized (
+    select
       j.id,
       j.job_type,
       j.queue,
       j.payload_schema,
-      ended.state,
       j.priority,
-      ended.attempts,
-      j.attempts as number,
       j.max_attempts,
-      ended.crashes,
-      ended.snoozes,
       j.generation,
       j.run_at,
       j.cancel_requested_at,
       j.locked_by,
       j.lock_token,
-      ended.token,
       j.dedupe_key,
       j.dedupe_slot,
       j.dedupe_until_started,
@@ -95,14 +82,61 @@ with
       j.cache_key,
       j.cache_version,
       j.deadline,
-      ended.outcome,
-      ended.reason,
       j.trace_context,
       j.created_at,
       j.started_at,
-      ended.error,
+      j.payload,
+      j.attempts as number,
       coalesce(ended.error, j.last_error) as last_error,
-      j.payload
+      ended.token,
+      ended.state,
+      ended.reason,
+      ended.outcome,
+      ended.error,
+      ended.attempts,
+      ended.crashes,
+      ended.snoozes
+    from ended
+    cross join lateral (
+      select
+        id,
+        job_type,
+        queue,
+        payload_schema,
+        priority,
+        max_attempts,
+        generation,
+        run_at,
+        cancel_requested_at,
+        locked_by,
+        lock_token,
+        dedupe_key,
+        dedupe_slot,
+        dedupe_until_started,
+        idempotency_key,
+        cache_key,
+        cache_version,
+        deadline,
+        trace_context,
+        created_at,
+        started_at,
+        payload,
+        attempts,
+        last_error
+      from {q}.jobs
+      where id = ended.id
+        and (
+          lock_token = ended.token and locked_by is not null
+          or ended.token is null and locked_by is null
+        )
+        and (cancel_requested_at is not null or not ended.only_if_cancelled)
+      limit 1
+      for update
+    ) j
+  ),
+  removed as (
+    delete from {q}.jobs
+    where id = any (array(select id from gone))
   ),
   history as (
     insert into {q}.attempts (

@@ -9,28 +9,66 @@ with
   clock (now) as materialized (
     select coalesce($9::timestamptz, date_trunc('milliseconds', statement_timestamp()))
   ),
-  back (id, token, outcome, error, attempts, crashes, snoozes, delay) as materialized (
+  back (
+    id,
+    token,
+    outcome,
+    error,
+    attempts,
+    crashes,
+    snoozes,
+    delay,
+    number,
+    worker,
+    started_at
+  ) as materialized (
     select
-      id,
-      token,
-      outcome,
-      error,
-      attempts,
-      crashes,
-      snoozes,
-      delay
-    from unnest(
-      $1::uuid[],
-      $2::bigint[],
-      $3::text[],
-      $4::text[],
-      $5::bigint[],
-      $6::bigint[],
-      $7::bigint[],
-      $8::bigint[]
-    ) item (id, token, outcome, error, attempts, crashes, snoozes, delay)
+      item.id,
+      item.token,
+      item.outcome,
+      item.error,
+      item.attempts,
+      item.crashes,
+      item.snoozes,
+      item.delay,
+      j.attempts,
+      j.locked_by,
+      j.started_at
+    from (
+      select
+        id,
+        token,
+        outcome,
+        error,
+        attempts,
+        crashes,
+        snoozes,
+        delay
+      from unnest(
+        $1::uuid[],
+        $2::bigint[],
+        $3::text[],
+        $4::text[],
+        $5::bigint[],
+        $6::bigint[],
+        $7::bigint[],
+        $8::bigint[]
+      ) asked (id, token, outcome, error, attempts, crashes, snoozes, delay)
+      order by id
+      limit 10000
+    ) item
+    cross join lateral (
+      select attempts, locked_by, started_at
+      from {q}.jobs
+      where id = item.id
+        and lock_token = item.token
+        and locked_by is not null
+        and cancel_requested_at is null
+      limit 1
+      for update
+    ) j
   ),
-  waiting (id, token) as (
+  waiting as (
     update {q}.jobs j
     set
       status = 'queued',
@@ -44,12 +82,8 @@ with
       updated_at = (select now from clock),
       last_error = coalesce(back.error, j.last_error)
     from back
-    where j.id = any ($1::uuid[])
+    where j.id = any (array(select id from back))
       and j.id = back.id
-      and j.status = 'processing'
-      and j.lock_token = back.token
-      and j.cancel_requested_at is null
-    returning j.id, j.lock_token
   ),
   history as (
     insert into {q}.attempts (
@@ -63,22 +97,15 @@ with
       error
     )
     select
-      before.lock_token,
-      before.id,
-      before.attempts,
-      before.locked_by,
-      before.started_at,
+      token,
+      id,
+      number,
+      worker,
+      started_at,
       (select now from clock),
-      back.outcome,
-      back.error
-    from waiting
-    -- As the job was before this statement: its attempt, worker and start do not change while
-    -- its token stays.
-    join {q}.jobs before
-      on before.id = waiting.id
-      and before.id = any ($1::uuid[])
-    join back
-      on back.id = waiting.id
+      outcome,
+      error
+    from back
   )
 select id, token
-from waiting
+from back
