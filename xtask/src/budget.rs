@@ -6,10 +6,13 @@
 use crate::report::Suite;
 
 /// Budgets for suites that start processes, compilers or real stores.
-const BUDGETS: [(&str, u32); 6] = [
-    ("conformance", 120),
+const BUDGETS: [(&str, u32); 9] = [
+    ("conformance", 180),
     ("crash", 180),
+    ("faults", 60),
+    ("histories", 240),
     ("it", 120),
+    ("known_bad", 60),
     ("servers", 60),
     ("tidy", 10),
     ("ui", 480),

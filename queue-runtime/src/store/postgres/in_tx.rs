@@ -51,11 +51,15 @@ impl PostgresStore {
         };
         for _ in 0..ROUNDS_MAX {
             let part = Part::begin(conn).await.map_err(refuse)?;
-            match insert.run(conn).await {
+            let inserted = async {
+                let inserted = insert.run(conn).await?;
+                if has_new(&inserted) {
+                    self.tell_at_commit(conn).await?;
+                }
+                Ok::<_, Fault>(inserted)
+            };
+            match inserted.await {
                 Ok(inserted) => {
-                    if has_new(&inserted) {
-                        self.tell_at_commit(conn).await.map_err(refuse)?;
-                    }
                     part.keep(conn).await.map_err(refuse)?;
                     return Ok(inserted);
                 }
@@ -86,11 +90,15 @@ impl PostgresStore {
         let now = self.manual_now();
         let part = Part::begin(conn).await.map_err(refuse)?;
         let settlements = std::slice::from_ref(settlement);
-        match settle::settle(conn, &self.statements, now, settlements).await {
-            Ok((answers, wake)) => {
-                if wake {
-                    self.tell_at_commit(conn).await.map_err(refuse)?;
-                }
+        let settled = async {
+            let (answers, wake) = settle::settle(conn, &self.statements, now, settlements).await?;
+            if wake {
+                self.tell_at_commit(conn).await?;
+            }
+            Ok::<_, Fault>(answers)
+        };
+        match settled.await {
+            Ok(answers) => {
                 part.keep(conn).await.map_err(refuse)?;
                 match answers.first() {
                     Some(Settled::Applied(_)) => Ok(()),

@@ -52,8 +52,8 @@ pub struct PostgresStore {
     begin: Begin,
     store_id: String,
     pool: PgPool,
-    wakes: Wakes,
     lanes: Lanes,
+    wakes: Wakes,
 }
 
 impl fmt::Debug for PostgresStore {

@@ -119,6 +119,19 @@ async fn a_committed_transaction_tells_once_and_a_rolled_back_one_tells_nobody()
 }
 
 #[tokio::test]
+async fn a_connection_without_a_transaction_tells_too() {
+    let act = async |world: &World, store: &PostgresStore| {
+        let mut conn = world.connection().await;
+        let inserted = store.insert_in(&mut conn, &[job()]).await;
+        inserted.expect("inserted");
+    };
+    let Some(heard) = told(|options| options, act).await else {
+        return;
+    };
+    assert_eq!(heard, [FROM_A_TRANSACTION]);
+}
+
+#[tokio::test]
 async fn a_store_that_is_not_to_notify_sends_nothing() {
     let act = async |world: &World, store: &PostgresStore| {
         store.insert(&[job()]).await.expect("inserted");
