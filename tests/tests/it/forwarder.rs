@@ -67,10 +67,12 @@ impl Forwarder {
         }
     }
 
-    /// How to reach the server through this door.
-    pub(crate) fn options(&self) -> PostgresOptions {
+    /// How to reach a schema of the server through this door.
+    pub(crate) fn options(&self, schema: &str) -> PostgresOptions {
         let server = self.server.clone().host("127.0.0.1").port(self.port);
-        PostgresOptions::from_pool(&PgPoolOptions::new().connect_lazy_with(server))
+        let pool = PgPoolOptions::new().connect_lazy_with(server);
+        let options = PostgresOptions::from_pool(&pool).schema(schema);
+        options.expect("a schema's name")
     }
 
     /// Loses everything from now on that the connections say that listen now; returns their ends.

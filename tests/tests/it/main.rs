@@ -28,7 +28,7 @@ mod processes;
 mod signals;
 mod sql_function;
 mod environment;
-mod postgres_world;
+mod postgres_server;
 mod forwarder;
 mod postgres_wakes;
 mod postgres_outage;

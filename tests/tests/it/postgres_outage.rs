@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use xtask::servers::Postgres;
 
-use crate::postgres_world::{own_server, soon, with_server};
+use crate::postgres_server::{own_server, soon, with_server};
 
 /// Where a handler says which job has run.
 type Ran = Data<mpsc::UnboundedSender<u32>>;

@@ -15,8 +15,8 @@ use tracing::Level;
 
 use crate::forwarder::Forwarder;
 use crate::logs::Log;
-use crate::postgres_world::{Shared, soon};
-use crate::world::final_events;
+use crate::postgres_server::soon;
+use crate::world::{Server, final_events};
 
 #[job]
 async fn pings() {}
@@ -107,11 +107,11 @@ async fn hears(store: &PostgresStore, losses: u64) {
 /// O-067: a connection that is cut without a word is missed by the probe, and replaced.
 #[tokio::test]
 async fn o_067_a_listener_whose_packets_are_swallowed_is_replaced_by_the_next_probe() {
-    let Some(shared) = Shared::new() else { return };
-    let other = Queue::open_with(shared.options()).await.expect("opened");
-    let forwarder = Forwarder::start(&shared.url).await;
+    let Some(server) = Server::new() else { return };
+    let other = server.open().await;
+    let forwarder = Forwarder::start(&server.url()).await;
     let hand = Arc::new(ByHand::default());
-    let options = shared.in_schema(forwarder.options());
+    let options = forwarder.options(server.schema());
     let store = PostgresStore::open(options.seam(hand.clone())).await;
     let store = store.expect("opened");
     let mut wakes = store.wakes();
@@ -144,16 +144,16 @@ async fn o_067_a_listener_whose_packets_are_swallowed_is_replaced_by_the_next_pr
     assert_eq!(told, [(Level::WARN, losses()), (Level::INFO, losses())]);
     store.close().await;
     other.close().await;
-    shared.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn while_nothing_is_heard_jobs_are_found_by_polling() {
-    let Some(shared) = Shared::new() else { return };
-    let other = Queue::open_with(shared.options()).await.expect("opened");
-    let forwarder = Forwarder::start(&shared.url).await;
+    let Some(server) = Server::new() else { return };
+    let other = server.open().await;
+    let forwarder = Forwarder::start(&server.url()).await;
     forwarder.refuse_listeners();
-    let options = shared.in_schema(forwarder.options());
+    let options = forwarder.options(server.schema());
     let store = Arc::new(PostgresStore::open(options).await.expect("opened"));
     let listening = store.listening();
     let queue = Queue::on_store(store, Arc::new(SystemSeam::new()));
@@ -173,5 +173,5 @@ async fn while_nothing_is_heard_jobs_are_found_by_polling() {
     assert!(!listening.borrow().is_hearing);
     queue.close().await;
     other.close().await;
-    shared.end().await;
+    server.end().await;
 }

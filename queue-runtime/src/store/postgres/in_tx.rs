@@ -53,12 +53,16 @@ impl PostgresStore {
         };
         for _ in 0..ROUNDS_MAX {
             let part = Part::begin(conn).await.map_err(refuse)?;
-            match insert.run(conn).await {
+            let inserted = async {
+                let inserted = insert.run(conn).await?;
+                if has_new(&inserted) {
+                    self.tell_at_commit(conn).await?;
+                }
+                Ok::<_, Fault>(inserted)
+            };
+            match inserted.await {
                 Ok(inserted) => {
                     part.keep(conn).await.map_err(refuse)?;
-                    if has_new(&inserted) {
-                        self.tell_at_commit(conn).await?;
-                    }
                     return Ok(inserted);
                 }
                 Err(fault) => {
@@ -88,8 +92,15 @@ impl PostgresStore {
         let now = self.manual_now();
         let part = Part::begin(conn).await.map_err(refuse)?;
         let settlements = std::slice::from_ref(settlement);
-        match settle::settle(conn, &self.statements, now, settlements).await {
-            Ok((answers, _)) => {
+        let settled = async {
+            let (answers, wake) = settle::settle(conn, &self.statements, now, settlements).await?;
+            if wake {
+                self.tell_at_commit(conn).await?;
+            }
+            Ok::<_, Fault>(answers)
+        };
+        match settled.await {
+            Ok(answers) => {
                 part.keep(conn).await.map_err(refuse)?;
                 match answers.first() {
                     Some(Settled::Applied(_)) => Ok(()),
@@ -143,7 +154,7 @@ impl PostgresStore {
 
     /// Lets the caller's commit tell all workers, those of this process too. However often this
     /// is done in one transaction, they are told once.
-    async fn tell_at_commit(&self, conn: &mut PgConnection) -> Result<(), EnqueueError> {
+    async fn tell_at_commit(&self, conn: &mut PgConnection) -> Result<(), Fault> {
         let Some(channel) = self.wakes.channel_of_transactions() else {
             return Ok(());
         };
@@ -152,8 +163,7 @@ impl PostgresStore {
             channel,
             payload: FROM_A_TRANSACTION,
         };
-        let told = notification.run(conn).await;
-        told.map_err(|fault| EnqueueError::Store(fault.into_store("insert")))
+        notification.run(conn).await
     }
 
     /// Checks that the caller's transaction is on our database.

@@ -6,7 +6,10 @@ use sqlx::postgres::PgListener;
 use sqlx::{Connection, Executor};
 
 use super::stage::{World, job, soon};
-use crate::job::{Change, JobType, OutcomeKind, QueueName, Settlement, WorkerId};
+use crate::job::{
+    Change, Claimed, Dedupe, DedupeUntil, JobType, NewJob, OnDuplicate, OutcomeKind, QueueName,
+    Settlement, WorkerId,
+};
 use crate::seam::{Seam, SystemSeam};
 use crate::store::postgres::notify::EVERY;
 use crate::store::postgres::wake::FROM_A_TRANSACTION;
@@ -116,6 +119,19 @@ async fn a_committed_transaction_tells_once_and_a_rolled_back_one_tells_nobody()
 }
 
 #[tokio::test]
+async fn a_connection_without_a_transaction_tells_too() {
+    let act = async |world: &World, store: &PostgresStore| {
+        let mut conn = world.connection().await;
+        let inserted = store.insert_in(&mut conn, &[job()]).await;
+        inserted.expect("inserted");
+    };
+    let Some(heard) = told(|options| options, act).await else {
+        return;
+    };
+    assert_eq!(heard, [FROM_A_TRANSACTION]);
+}
+
+#[tokio::test]
 async fn a_store_that_is_not_to_notify_sends_nothing() {
     let act = async |world: &World, store: &PostgresStore| {
         store.insert(&[job()]).await.expect("inserted");
@@ -142,12 +158,8 @@ async fn behind_a_pooler_other_processes_are_told_all_the_same() {
     assert_eq!(heard, ["sender"]);
 }
 
-#[tokio::test]
-async fn a_job_that_is_handed_back_or_replayed_is_told_and_one_that_is_done_is_not() {
-    let Some(world) = World::new().await else {
-        return;
-    };
-    let mut listener = world.listener().await;
+/// Claims the one job that is due.
+async fn take(store: &PostgresStore) -> Claimed {
     let request = ClaimRequest {
         worker: WorkerId::new("w1").expect("a plain word"),
         queues: vec![QueueName::default_queue()],
@@ -156,50 +168,93 @@ async fn a_job_that_is_handed_back_or_replayed_is_told_and_one_that_is_done_is_n
         lease: Duration::from_mins(1),
         suspects: Suspects::NONE,
     };
-    let id = job().id;
-    let first = crate::job::NewJob { id, ..job() };
-    let inserting = world.another(world.options().notify(false)).await;
-    inserting.insert(&[first]).await.expect("inserted");
-    inserting.close().await;
-    let ends = [
-        (
-            Change::Queued {
-                delay: Duration::ZERO,
-            },
-            OutcomeKind::HandedBack,
-            1,
-        ),
+    let claimed = store.claim(&request).await.expect("it answers");
+    claimed.into_iter().next().expect("a job is due")
+}
+
+fn end(claimed: &Claimed, change: Change, outcome: OutcomeKind) -> Settlement {
+    Settlement {
+        id: claimed.id,
+        token: claimed.token,
+        change,
+        outcome,
+        error: None,
+        attempts: 0,
+        crashes: 0,
+        snoozes: 0,
+        only_if_expired: false,
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_is_handed_back_or_replayed_is_told_and_one_that_ends_is_not() {
+    let now = Change::Queued {
+        delay: Duration::ZERO,
+    };
+    let steps = [
+        (now, OutcomeKind::HandedBack, 1),
         (Change::Cancelled, OutcomeKind::Cancelled, 0),
         (Change::Done, OutcomeKind::Success, 0),
     ];
-    for (change, outcome, notifications) in ends {
+    let Some(world) = World::new().await else {
+        return;
+    };
+    let silent = world.another(world.options().notify(false)).await;
+    silent.insert(&[job()]).await.expect("inserted");
+    let mut listener = world.listener().await;
+    for (change, outcome, notifications) in steps {
         let store = world.another(world.options()).await;
-        let claimed = store.claim(&request).await.expect("it answers");
-        let [claimed] = &claimed[..] else {
-            panic!("one job is due: {claimed:?}");
-        };
-        let settlement = Settlement {
-            id,
-            token: claimed.token,
-            change,
-            outcome,
-            error: None,
-            attempts: 0,
-            crashes: 0,
-            snoozes: 0,
-            only_if_expired: false,
-        };
-        store.settle(&[settlement]).await.expect("settled");
+        let claimed = take(&silent).await;
+        let settled = store.settle(&[end(&claimed, change, outcome)]).await;
+        settled.expect("settled");
         store.close().await;
         let told = heard(&world, &mut listener).await;
         assert_eq!(told.len(), notifications, "{outcome:?}");
 
         if outcome == OutcomeKind::Cancelled {
             let store = world.another(world.options()).await;
-            store.replay(id, false).await.expect("replayed");
+            store.replay(claimed.id, false).await.expect("replayed");
             store.close().await;
             assert_eq!(heard(&world, &mut listener).await.len(), 1, "replay");
         }
     }
+    silent.close().await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_completion_in_a_transaction_tells_of_the_job_that_waited_behind() {
+    let Some(world) = World::new().await else {
+        return;
+    };
+    let keyed = || NewJob {
+        dedupe: Some(Dedupe {
+            key: "k".to_owned(),
+            until: DedupeUntil::Finished,
+            on_duplicate: OnDuplicate::Rerun,
+        }),
+        ..job()
+    };
+    let silent = world.another(world.options().notify(false)).await;
+    silent.insert(&[keyed()]).await.expect("inserted");
+    let first = take(&silent).await;
+    silent.insert(&[keyed()]).await.expect("inserted");
+    let mut listener = world.listener().await;
+    let mut conn = world.connection().await;
+    let mut next = Some(first);
+    for waiting in [1, 0] {
+        let claimed = match next.take() {
+            Some(first) => first,
+            None => take(&silent).await,
+        };
+        let mut tx = conn.begin().await.expect("a transaction");
+        let done = end(&claimed, Change::Done, OutcomeKind::Success);
+        let completed = world.store.complete_in(&mut tx, &done).await;
+        completed.expect("completed");
+        tx.commit().await.expect("committed");
+        let told = heard(&world, &mut listener).await;
+        assert_eq!(told, vec![FROM_A_TRANSACTION; waiting]);
+    }
+    silent.close().await;
     world.end().await;
 }
