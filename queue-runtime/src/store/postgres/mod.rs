@@ -31,7 +31,7 @@ use std::sync::Arc;
 use sqlx::postgres::{PgPool, PgRow};
 
 use self::actions::Inside;
-use self::connect::{Begin, Form, Work};
+use self::connect::{Begin, Form, Pool, Work};
 use self::error::Fault;
 use self::lanes::Lanes;
 pub use self::options::PostgresOptions;
@@ -46,7 +46,7 @@ pub struct PostgresStore {
     statements: Arc<Statements>,
     begin: Begin,
     store_id: String,
-    pool: PgPool,
+    pool: Pool,
     wake: Arc<Wake>,
     lanes: Lanes,
 }

@@ -3,10 +3,13 @@
 
 mod clocks;
 mod costs;
+mod in_tx;
 mod plans;
+mod pool;
 mod rights;
 mod schema;
 mod statements;
 mod surroundings;
 mod unreadable;
+mod waits;
 mod world;
