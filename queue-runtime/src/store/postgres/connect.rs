@@ -3,12 +3,15 @@
 //! No connection keeps anything between two transactions: every setting is made by the statement
 //! that begins one, so that it works behind a pooler that changes servers in between.
 
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Error as SqlxError, Transaction};
 
-use super::error::{Fault, store_error};
+use super::error::{Fault, ends_connection, store_error};
 use super::options::{PostgresOptions, SEARCH_PATH};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::Seam;
@@ -45,21 +48,58 @@ pub(super) async fn connect(
     .await?
 }
 
+/// The connections of a store.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    pool: PgPool,
+    broken: Broken,
+}
+
+impl Deref for Pool {
+    type Target = PgPool;
+
+    fn deref(&self) -> &PgPool {
+        &self.pool
+    }
+}
+
+/// When a connection was last found to be gone, in microseconds on the seam's monotonic clock.
+/// What ended one has probably ended all, so none that was used before that is trusted: otherwise
+/// each of them would fail a call.
+#[derive(Clone, Debug, Default)]
+struct Broken(Arc<AtomicU64>);
+
+impl Broken {
+    fn found(&self, now: Duration) {
+        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        self.0.store(now, Ordering::Relaxed);
+    }
+
+    fn was_found_since(&self, then: Duration) -> bool {
+        Duration::from_micros(self.0.load(Ordering::Relaxed)) > then
+    }
+}
+
 /// Makes the pool, without opening a connection yet.
-pub(super) fn pool(options: &PostgresOptions) -> PgPool {
-    PgPoolOptions::new()
+pub(super) fn pool(options: &PostgresOptions) -> Pool {
+    let broken = Broken::default();
+    let (known, seam) = (broken.clone(), Arc::clone(&options.seam));
+    let pool = PgPoolOptions::new()
         .max_connections(options.connections)
         .acquire_timeout(ACQUIRE_MAX)
         .test_before_acquire(false)
-        .before_acquire(|conn, about| {
+        .before_acquire(move |conn, about| {
+            let idle_since = seam.elapsed().saturating_sub(about.idle_for);
+            let is_trusted = about.idle_for <= TRUSTED_FOR && !known.was_found_since(idle_since);
             Box::pin(async move {
-                if about.idle_for > TRUSTED_FOR {
+                if !is_trusted {
                     conn.ping().await?;
                 }
                 Ok(true)
             })
         })
-        .connect_lazy_with(options.connect_options())
+        .connect_lazy_with(options.connect_options());
+    Pool { pool, broken }
 }
 
 /// Makes a pool for one connection that is never replaced, without opening it yet.
@@ -76,7 +116,7 @@ pub(super) fn pool_of_one(options: &PostgresOptions) -> PgPool {
 /// end with the transaction. A database that is read-only by default stays so: that is how
 /// somebody fences it.
 #[derive(Clone, Debug)]
-pub(super) struct Begin(std::sync::Arc<str>);
+pub(super) struct Begin(Arc<str>);
 
 impl Begin {
     pub(super) fn new(options: &PostgresOptions) -> Self {
@@ -100,8 +140,7 @@ impl Begin {
         &self,
         conn: &'c mut PgConnection,
     ) -> Result<Transaction<'c, sqlx::Postgres>, SqlxError> {
-        conn.begin_with(AssertSqlSafe(std::sync::Arc::clone(&self.0)))
-            .await
+        conn.begin_with(AssertSqlSafe(Arc::clone(&self.0))).await
     }
 }
 
@@ -148,7 +187,7 @@ impl Form {
 /// Runs work, and begins anew if others were in its way. An error means that the outcome is
 /// unknown, as for every verb.
 pub(super) async fn run<W: Work>(
-    pool: &PgPool,
+    pool: &Pool,
     options: &PostgresOptions,
     (form, begin): (Form, &Begin),
     operation: &'static str,
@@ -172,7 +211,15 @@ pub(super) async fn run<W: Work>(
                 }
             }
         };
-        match within(&*options.seam, bound, operation, once).await {
+        let done = within(&*options.seam, bound, operation, once).await;
+        let is_gone = match &done {
+            Ok(Err(Fault::Sql(error))) => ends_connection(error),
+            done => done.is_err(),
+        };
+        if is_gone {
+            pool.broken.found(options.seam.elapsed());
+        }
+        match done {
             Ok(Ok(done)) => return Ok(done),
             Ok(Err(fault)) if fault.is_worth_repeating() && round < ROUNDS_MAX => {
                 drop(conn);

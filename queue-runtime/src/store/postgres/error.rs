@@ -76,10 +76,14 @@ impl Fault {
         }
     }
 
-    /// Says whether somebody stored meanwhile what a unique index keeps single.
-    pub(super) fn is_lost_race(&self) -> bool {
+    /// Says whether a part of a transaction, undone and begun anew, may well succeed: others
+    /// stored meanwhile what a unique index keeps single, or waited for what the part held.
+    pub(super) fn is_undone_with_its_part(&self) -> bool {
         match self {
-            Self::Sql(error) => sqlstate(error).as_deref() == Some(code::UNIQUE),
+            Self::Sql(error) => matches!(
+                sqlstate(error).as_deref(),
+                Some(code::UNIQUE | code::DEADLOCK)
+            ),
             Self::Lost => true,
             Self::Row(_) => false,
         }
@@ -119,6 +123,17 @@ pub(super) fn lacks_our_tables(error: &SqlxError) -> bool {
 /// Says whether a statement was refused because no transaction is open.
 pub(super) fn lacks_transaction(error: &SqlxError) -> bool {
     sqlstate(error).as_deref() == Some(code::NO_TRANSACTION)
+}
+
+/// Says whether the connection on which this was said is gone, and others with it maybe.
+pub(super) fn ends_connection(error: &SqlxError) -> bool {
+    match error {
+        SqlxError::Io(_) | SqlxError::WorkerCrashed | SqlxError::Protocol(_) => true,
+        SqlxError::Database(said) => said
+            .code()
+            .is_some_and(|code| code.starts_with("57P") || code.starts_with("08")),
+        _ => false,
+    }
 }
 
 /// The five characters by which Postgres names an error.

@@ -43,16 +43,14 @@ impl PostgresStore {
         jobs: &[NewJob],
     ) -> Result<Vec<Inserted>, EnqueueError> {
         let refuse = |fault: Fault| EnqueueError::Store(fault.into_store("insert"));
-        self.verify_database(conn)
-            .await
-            .map_err(EnqueueError::of_fence)?;
         let insert = Insert {
             statements: &self.statements,
             now: self.manual_now(),
             jobs,
         };
         for _ in 0..ROUNDS_MAX {
-            let part = Part::begin(conn).await.map_err(refuse)?;
+            let begun = self.part("insert", conn).await;
+            let part = begun.map_err(EnqueueError::of_fence)?;
             let inserted = async {
                 let inserted = insert.run(conn).await?;
                 if has_new(&inserted) {
@@ -68,7 +66,7 @@ impl PostgresStore {
                 Err(fault) => {
                     // If the connection is gone already, there is nothing left to undo on it.
                     let undone = part.undo(conn).await;
-                    if !fault.is_lost_race() || undone.is_err() {
+                    if !fault.is_undone_with_its_part() || undone.is_err() {
                         return Err(refuse(fault));
                     }
                 }
@@ -88,9 +86,8 @@ impl PostgresStore {
         settlement: &Settlement,
     ) -> Result<(), FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store("complete_in"));
-        self.verify_database(conn).await?;
         let now = self.manual_now();
-        let part = Part::begin(conn).await.map_err(refuse)?;
+        let part = self.part("complete_in", conn).await?;
         let settlements = std::slice::from_ref(settlement);
         let settled = async {
             let (answers, wake) = settle::settle(conn, &self.statements, now, settlements).await?;
@@ -122,33 +119,49 @@ impl PostgresStore {
     /// [`FenceError`]; nothing was changed. Without an open transaction nothing would be locked, so
     /// that is an error of kind `InvalidInput`.
     pub async fn fence_in(&self, conn: &mut PgConnection, lease: Lease) -> Result<(), FenceError> {
-        self.verify_database(conn).await?;
         let refuse = |fault: Fault| FenceError::Store(fault.into_store("fence_in"));
-        match Part::begin(conn).await.map_err(refuse)? {
-            Part::Savepoint => Part::Savepoint.keep(conn).await.map_err(refuse)?,
-            whole @ Part::Whole => {
-                whole.undo(conn).await.map_err(refuse)?;
-                return Err(FenceError::Store(StoreError::new(
-                    StoreErrorKind::InvalidInput,
-                    "fence_in",
-                    "the connection has no open transaction, so the fence would end at once. Begin \
-                     one, and commit it after the writes",
-                )));
+        let part = self.part("fence_in", conn).await?;
+        if part == Part::Whole {
+            part.undo(conn).await.map_err(refuse)?;
+            return Err(FenceError::Store(StoreError::new(
+                StoreErrorKind::InvalidInput,
+                "fence_in",
+                "the connection has no open transaction, so the fence would end at once. Begin \
+                 one, and commit it after the writes",
+            )));
+        }
+        let fence = self.statements.fence.query();
+        let fence = fence.bind(*lease.id.as_uuid()).bind(lease.token.get());
+        match conn.fetch_optional(fence).await {
+            Ok(held) => {
+                // The lock outlives our part.
+                part.keep(conn).await.map_err(refuse)?;
+                let lost = FenceError::LeaseLost { id: lease.id };
+                held.map(drop).ok_or(lost)
+            }
+            Err(error) => {
+                // If the connection is gone already, there is nothing left to undo on it.
+                let _ = part.undo(conn).await;
+                Err(refuse(Fault::Sql(error)))
             }
         }
-        let held = conn
-            .fetch_optional(
-                self.statements
-                    .fence
-                    .query()
-                    .bind(*lease.id.as_uuid())
-                    .bind(lease.token.get()),
-            )
-            .await
-            .map_err(|error| store_error("fence_in", error))?;
-        match held {
-            Some(_) => Ok(()),
-            None => Err(FenceError::LeaseLost { id: lease.id }),
+    }
+
+    /// Begins our part of the caller's transaction, if that is on our database. If it is not, the
+    /// transaction is as it was: the look-up itself has failed, but in our part of it.
+    async fn part(
+        &self,
+        operation: &'static str,
+        conn: &mut PgConnection,
+    ) -> Result<Part, FenceError> {
+        let refuse = |fault: Fault| FenceError::Store(fault.into_store(operation));
+        let part = Part::begin(conn).await.map_err(refuse)?;
+        match self.verify_database(conn).await {
+            Ok(()) => Ok(part),
+            Err(refused) => {
+                part.undo(conn).await.map_err(refuse)?;
+                Err(refused)
+            }
         }
     }
 

@@ -36,7 +36,7 @@ use sqlx::postgres::{PgPool, PgRow};
 use tokio::sync::watch;
 
 use self::actions::Inside;
-use self::connect::{Begin, Form, Work};
+use self::connect::{Begin, Form, Pool, Work};
 use self::error::Fault;
 use self::lanes::Lanes;
 pub use self::listen::Listening;
@@ -52,7 +52,7 @@ pub struct PostgresStore {
     statements: Arc<Statements>,
     begin: Begin,
     store_id: String,
-    pool: PgPool,
+    pool: Pool,
     lanes: Lanes,
     wakes: Wakes,
 }

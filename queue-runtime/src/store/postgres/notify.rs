@@ -9,12 +9,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::postgres::PgConnection;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::connect::{self, Begin, Form, Work};
+use super::connect::{self, Begin, Form, Pool, Work};
 use super::error::Fault;
 use super::options::PostgresOptions;
 use super::statements::{Sql, Statements};
@@ -37,7 +37,7 @@ pub(super) struct Line {
     pub(super) options: PostgresOptions,
     statements: Arc<Statements>,
     begin: Begin,
-    pool: PgPool,
+    pool: Pool,
 }
 
 impl Line {
@@ -45,7 +45,7 @@ impl Line {
         options: &PostgresOptions,
         statements: &Arc<Statements>,
         begin: &Begin,
-        pool: &PgPool,
+        pool: &Pool,
     ) -> Self {
         let mut options = options.clone();
         options.statement_timeout = options.statement_timeout.min(SEND_MAX);

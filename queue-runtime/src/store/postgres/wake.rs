@@ -10,11 +10,10 @@
 
 use std::sync::Arc;
 
-use sqlx::postgres::PgPool;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::connect::Begin;
+use super::connect::{Begin, Pool};
 use super::listen::{Listener, Listening};
 use super::notify::{Line, Notifier};
 use super::options::PostgresOptions;
@@ -71,7 +70,7 @@ impl Wakes {
         options: &PostgresOptions,
         statements: &Arc<Statements>,
         begin: &Begin,
-        pool: &PgPool,
+        pool: &Pool,
         store_id: &str,
     ) -> Self {
         let names = Arc::new(Names::new(store_id, options.seam.random()));

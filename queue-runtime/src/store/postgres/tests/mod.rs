@@ -3,7 +3,9 @@
 
 mod clocks;
 mod costs;
+mod in_tx;
 mod plans;
+mod pool;
 mod rights;
 mod schema;
 mod statements;
@@ -12,4 +14,5 @@ mod listen;
 mod surroundings;
 mod unreadable;
 mod stage;
+mod waits;
 mod world;

@@ -200,7 +200,7 @@ impl Seam for Hand {
 
 /// A store in a schema that nobody else has.
 pub(crate) struct World {
-    pub(crate) store: Arc<PostgresStore>,
+    pub(crate) store: PostgresStore,
     pub(crate) schema: String,
     pub(crate) hand: Arc<Hand>,
     pub(crate) ground: Ground,
@@ -216,7 +216,14 @@ impl World {
     pub(crate) async fn with(
         change: impl FnOnce(PostgresOptions) -> PostgresOptions,
     ) -> Option<Self> {
-        let mut ground = Ground::shared()?;
+        Some(Self::on(Ground::shared()?, change).await)
+    }
+
+    /// As [`with`](Self::with), in a certain database.
+    pub(crate) async fn on(
+        mut ground: Ground,
+        change: impl FnOnce(PostgresOptions) -> PostgresOptions,
+    ) -> Self {
         let schema = ground.schema();
         let hand = Hand::new();
         let options = ground
@@ -226,12 +233,12 @@ impl World {
         let store = PostgresStore::open(change(options))
             .await
             .expect("the server makes a schema");
-        Some(Self {
-            store: Arc::new(store),
+        Self {
+            store,
             schema,
             hand,
             ground,
-        })
+        }
     }
 
     /// Opens a connection beside the store's.
