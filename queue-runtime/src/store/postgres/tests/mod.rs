@@ -10,6 +10,7 @@ mod rights;
 mod schema;
 mod statements;
 mod notify;
+mod large;
 mod listen;
 mod surroundings;
 mod unreadable;
