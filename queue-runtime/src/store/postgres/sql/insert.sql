@@ -1,4 +1,6 @@
 -- Inserts waiting jobs; leaves out those whose id is stored already.
+--
+-- The look-up in the finished jobs has a limit, for the planner: see `insert_probe.sql`.
 -- params: arrays with one element per job: $1 ids, $2 job types, $3 queues, $4 payload schemas,
 --   $5 priorities, $6 max attempts, $7 due after in ms, $8 due at, $9 deadline after in ms,
 --   $10 whether the dedupe key is free once started, $11 idempotency keys, $12 cache keys,
@@ -89,9 +91,10 @@ cross join unnest(
   dedupe_key,
   dedupe_slot
 )
-where not exists (
-  select 1
-  from {q}.finished_jobs f
-  where f.id = item.id
-)
+where (
+  select true
+  from {q}.finished_jobs
+  where id = item.id
+  limit 1
+) is null
 on conflict (id) do nothing
