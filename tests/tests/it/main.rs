@@ -27,4 +27,5 @@ mod completing;
 mod processes;
 mod signals;
 mod sql_function;
+mod postgres;
 mod environment;

@@ -72,6 +72,7 @@ impl PostgresStore {
         let begin = Begin::new(&options);
         let mut conn = connect::connect(&options, "open").await?;
         let checked = async {
+            connect::verify_settings(&mut conn, &options).await?;
             if options.migrate {
                 schema::migrate(&mut conn, &begin, &statements, &options.schema).await?;
             } else {

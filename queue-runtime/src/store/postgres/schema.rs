@@ -176,11 +176,14 @@ async fn apply(
                 .execute(&mut *conn)
                 .await?;
         }
-        statements
-            .migrations_table
-            .query()
-            .execute(&mut *conn)
-            .await?;
+        // And so is its list, about which Postgres would say a word otherwise.
+        if found.applied.is_none() {
+            statements
+                .migrations_table
+                .query()
+                .execute(&mut *conn)
+                .await?;
+        }
         sqlx::raw_sql(AssertSqlSafe(change.sql.clone()))
             .execute(&mut *conn)
             .await?;
