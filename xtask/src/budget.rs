@@ -6,10 +6,12 @@
 use crate::report::Suite;
 
 /// Budgets for suites that start processes, compilers or real stores.
-const BUDGETS: [(&str, u32); 6] = [
+const BUDGETS: [(&str, u32); 8] = [
     ("conformance", 120),
     ("crash", 180),
     ("it", 120),
+    ("pooled", 120),
+    ("postgres", 60),
     ("servers", 60),
     ("tidy", 10),
     ("ui", 480),
