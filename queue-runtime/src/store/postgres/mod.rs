@@ -8,6 +8,7 @@
 
 mod actions;
 mod aside;
+mod capacity;
 mod claim;
 mod connect;
 mod ear;
@@ -44,7 +45,7 @@ pub use self::options::PostgresOptions;
 use self::rows::{At, Columns};
 use self::statements::{Parameters, Sql, Statements};
 use self::wake::Wakes;
-use crate::error::{OpenError, StoreError};
+use crate::error::{OpenError, StoreError, StoreErrorKind};
 
 /// A store in one schema of a Postgres database.
 pub struct PostgresStore {
@@ -90,10 +91,17 @@ impl PostgresStore {
             let read = async {
                 let mut tx = begin.on(&mut conn).await?;
                 skew::compare(&mut tx, &statements, &options).await?;
+                let too_many = capacity::fault(&mut tx, &statements, &options).await?;
                 let row = statements.store_id.query().fetch_one(&mut *tx).await?;
-                Columns::of(&row).take::<String>()
+                Ok((too_many, Columns::of(&row).take::<String>()?))
             };
-            read.await.map_err(|fault: Fault| fault.into_store("open"))
+            let (too_many, store_id) = read
+                .await
+                .map_err(|fault: Fault| fault.into_store("open"))?;
+            match too_many {
+                None => Ok(store_id),
+                Some(rule) => Err(StoreError::new(StoreErrorKind::InvalidInput, "open", rule)),
+            }
         };
         let bound = options.statement_timeout;
         let store_id = connect::within(&*options.seam, bound, "open", checked).await??;

@@ -103,6 +103,7 @@ statements! {
     aside_final = include_str!("sql/aside_final.sql");
     attempts = include_str!("sql/attempts.sql");
     cancel = include_str!("sql/cancel.sql");
+    capacity = include_str!("sql/capacity.sql");
     claim = include_str!("sql/claim.sql");
     clock = include_str!("sql/clock.sql");
     counts = include_str!("sql/counts.sql");
