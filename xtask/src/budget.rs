@@ -6,9 +6,10 @@
 use crate::report::Suite;
 
 /// Budgets for suites that start processes, compilers or real stores.
-const BUDGETS: [(&str, u32); 6] = [
+const BUDGETS: [(&str, u32); 7] = [
     ("conformance", 120),
     ("crash", 180),
+    ("faults", 60),
     ("it", 120),
     ("servers", 60),
     ("tidy", 10),
