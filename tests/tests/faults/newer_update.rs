@@ -1,6 +1,7 @@
 //! A change that arrives while the job of its key runs: one more run sees it.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join;
@@ -33,30 +34,33 @@ on! { postgres:
 /// The versions that were seen, in order.
 type Seen = Data<Mutex<Vec<u32>>>;
 
-#[job(dedupe = "page", on_duplicate = "rerun")]
+#[job(dedupe = "page", on_duplicate = "rerun", retries = 0)]
 async fn reindexes(page: u64, version: u32, running: Data<Running>, #[inject] seen: Seen) {
     let _ = page;
     seen.lock().expect("no panic while noting").push(version);
     running.holds().await;
 }
 
-#[job(dedupe = "page", on_duplicate = "replace")]
+#[job(dedupe = "page", on_duplicate = "replace", retries = 0)]
 async fn renders(page: u64, version: u32, running: Data<Running>, #[inject] seen: Seen) {
     let _ = page;
     seen.lock().expect("no panic while noting").push(version);
     running.holds().await;
 }
 
-/// Tells that a handler runs, and holds it until it is let go.
+/// Tells that a handler runs, and holds it until it is let go; one runs at a time.
 struct Running {
+    now: AtomicUsize,
     started: Notify,
     go: Semaphore,
 }
 
 impl Running {
     async fn holds(&self) {
+        assert_eq!(self.now.fetch_add(1, Ordering::SeqCst), 0, "two at a time");
         self.started.notify_one();
         self.go.acquire().await.expect("never closed").forget();
+        self.now.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -66,8 +70,11 @@ async fn two_runs(
     worker: impl FnOnce(WorkerBuilder) -> WorkerBuilder,
     meanwhile: impl AsyncFnOnce(),
 ) -> Vec<u32> {
-    let (started, go) = (Notify::new(), Semaphore::new(0));
-    let running = Data::new(Running { started, go });
+    let running = Data::new(Running {
+        now: AtomicUsize::new(0),
+        started: Notify::new(),
+        go: Semaphore::new(0),
+    });
     let seen = Seen::new(Mutex::default());
     let builder = Worker::builder(queue).poll(Duration::from_millis(50));
     let worker = worker(builder.shared(running.clone()).shared(seen.clone()));

@@ -82,6 +82,9 @@ async fn o_024_a_deploy_uses_no_attempt_and_a_killed_worker_uses_one(world: &Wor
     assert_eq!(job(&queue, sent.id).await.state, JobState::Done);
 }
 
+/// More attempts than any job here may have.
+const LIVES_MAX: usize = 30;
+
 /// Runs a job's attempts one after another, each as soon as it is due, until the job is final.
 async fn run_its_life(
     s: &Subject,
@@ -89,7 +92,7 @@ async fn run_its_life(
     id: JobId,
     worker: impl Fn(WorkerBuilder) -> WorkerBuilder,
 ) -> JobRecord {
-    loop {
+    for _ in 0..LIVES_MAX {
         let job = s.record(id).await;
         if job.state.is_final() {
             return job;
@@ -103,6 +106,7 @@ async fn run_its_life(
         let free = async || s.record(id).await.state != JobState::Processing;
         eventually(free).await;
     }
+    panic!("job {id} lives for ever");
 }
 
 fn queue_on(s: &Subject) -> Queue {
