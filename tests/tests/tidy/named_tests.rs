@@ -51,7 +51,12 @@ impl<'t> NamedTests<'t> {
         );
         let files = match below {
             "" => vec![format!("{root}.rs"), format!("{root}/main.rs")],
-            below => vec![format!("{root}/{}.rs", below.replace("::", "/"))],
+            below => {
+                // Unit tests stand in a module at the end of what they test.
+                let within = below.strip_suffix("::tests").unwrap_or(below);
+                let file = |below: &str| format!("{root}/{}.rs", below.replace("::", "/"));
+                vec![file(below), file(within)]
+            }
         };
         let mut texts = files.iter().filter_map(|file| self.tree.text(file));
         texts.any(|text| functions(text).any(|function| function == name))
