@@ -6,11 +6,14 @@
 use crate::report::Suite;
 
 /// Budgets for suites that start processes, compilers or real stores.
-const BUDGETS: [(&str, u32); 8] = [
-    ("conformance", 120),
+const BUDGETS: [(&str, u32); 11] = [
+    ("conformance", 180),
     ("crash", 180),
+    ("faults", 60),
+    ("histories", 240),
     ("it", 120),
-    ("pooled", 120),
+    ("known_bad", 60),
+    ("pooled", 180),
     ("postgres", 60),
     ("servers", 60),
     ("tidy", 10),

@@ -9,7 +9,7 @@ mod admin;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod round;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -7,47 +7,98 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::job::{CacheKey, DedupeUntil, Idempotency, JobId, JobState, NewJob};
+use crate::job::{CacheKey, Dedupe, DedupeUntil, Idempotency, JobId, JobState, JobType, NewJob};
 use crate::rules::dedupe::{Decision, Met, decide};
 use crate::store::Inserted;
 
+/// A job that is offered to a store, in whatever form the store wants it.
+pub(crate) trait Offered {
+    fn id(&self) -> JobId;
+
+    /// The job's keys; `None` for a job that has neither, so that the store need not look.
+    fn keys(&self) -> Option<Keys<'_>>;
+
+    fn cache(&self) -> Option<&CacheKey>;
+}
+
+/// The keys of an offered job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys<'a> {
+    pub(crate) job_type: &'a JobType,
+    pub(crate) idempotency: Option<&'a Idempotency>,
+    pub(crate) dedupe: Option<&'a Dedupe>,
+}
+
+impl<'a> Keys<'a> {
+    /// The dedupe key that the job's row holds; one that lasts for a window is kept elsewhere.
+    pub(crate) fn held(self) -> Option<&'a str> {
+        let dedupe = self.dedupe?;
+        (!matches!(dedupe.until, DedupeUntil::Window(_))).then_some(dedupe.key.as_str())
+    }
+
+    /// The dedupe key that the job holds for a window, and the window.
+    pub(crate) fn window(self) -> Option<(&'a str, Duration)> {
+        let dedupe = self.dedupe?;
+        match dedupe.until {
+            DedupeUntil::Window(window) => Some((dedupe.key.as_str(), window)),
+            _ => None,
+        }
+    }
+}
+
+impl Offered for NewJob {
+    fn id(&self) -> JobId {
+        self.id
+    }
+
+    fn keys(&self) -> Option<Keys<'_>> {
+        let keys = Keys {
+            job_type: &self.job_type,
+            idempotency: self.idempotency.as_ref(),
+            dedupe: self.dedupe.as_ref(),
+        };
+        (keys.idempotency.is_some() || keys.dedupe.is_some()).then_some(keys)
+    }
+
+    fn cache(&self) -> Option<&CacheKey> {
+        self.cache.as_ref()
+    }
+}
+
+impl<J: Offered> Offered for &J {
+    fn id(&self) -> JobId {
+        (**self).id()
+    }
+
+    fn keys(&self) -> Option<Keys<'_>> {
+        (**self).keys()
+    }
+
+    fn cache(&self) -> Option<&CacheKey> {
+        (**self).cache()
+    }
+}
+
 /// How many jobs at the head, of at most `most`, do not meet one another; at least one.
-pub(crate) fn round_len(jobs: &[NewJob], most: usize) -> usize {
+pub(crate) fn round_len(jobs: &[impl Offered], most: usize) -> usize {
     let (mut ids, mut seen) = (HashSet::new(), HashSet::new());
-    let mut meets_none = |job: &NewJob| {
+    let mut meets_none = |job: &dyn Offered| {
+        let Some(keys) = job.keys() else {
+            return ids.insert(job.id());
+        };
         let mut is_new =
-            |kind, key: &str| seen.insert((kind, job.job_type.as_str().to_owned(), key.to_owned()));
-        let request = job.idempotency.as_ref();
+            |kind, key: &str| seen.insert((kind, keys.job_type.clone(), key.to_owned()));
+        let request = keys.idempotency;
         let request = request.is_none_or(|asked| is_new("idempotency", &asked.key));
-        let place = job.dedupe.as_ref();
+        let place = keys.dedupe;
         let place = place.is_none_or(|asked| is_new("dedupe", &asked.key));
-        ids.insert(job.id) && request && place
+        ids.insert(job.id()) && request && place
     };
     jobs.iter()
         .take(most)
         .take_while(|job| meets_none(job))
         .count()
         .max(1)
-}
-
-/// Says whether a job can meet another one by a key, so that the store has to look.
-pub(crate) fn has_keys(job: &NewJob) -> bool {
-    job.dedupe.is_some() || job.idempotency.is_some()
-}
-
-/// The dedupe key that a job's row holds; one that lasts for a window is kept elsewhere.
-pub(crate) fn held_key(job: &NewJob) -> Option<&str> {
-    let dedupe = job.dedupe.as_ref()?;
-    (!matches!(dedupe.until, DedupeUntil::Window(_))).then_some(dedupe.key.as_str())
-}
-
-/// The dedupe key that a job holds for a window, and the window.
-pub(crate) fn window_key(job: &NewJob) -> Option<(&str, Duration)> {
-    let dedupe = job.dedupe.as_ref()?;
-    match dedupe.until {
-        DedupeUntil::Window(window) => Some((dedupe.key.as_str(), window)),
-        _ => None,
-    }
 }
 
 /// What a store found about a job with keys.
@@ -61,25 +112,34 @@ pub(crate) struct Probed {
 /// An idempotency key to be bound to a job.
 #[derive(Debug)]
 pub(crate) struct Binding<'a> {
-    pub(crate) new: &'a NewJob,
+    pub(crate) job_type: &'a JobType,
     pub(crate) asked: &'a Idempotency,
     pub(crate) job: JobId,
     /// The state of a job that is final already.
     pub(crate) final_state: Option<JobState>,
 }
 
+/// A window of a dedupe key to be opened for a new job.
+#[derive(Debug)]
+pub(crate) struct Window<'a> {
+    pub(crate) job_type: &'a JobType,
+    pub(crate) key: &'a str,
+    pub(crate) job: JobId,
+    pub(crate) span: Duration,
+}
+
 /// What a round writes, each kind for one statement.
-#[derive(Debug, Default)]
-pub(crate) struct Plan<'a> {
+#[derive(Debug)]
+pub(crate) struct Plan<'a, J> {
     /// One per job of the round, in order.
     pub(crate) answers: Vec<Inserted>,
     /// Jobs to be stored, with the slot of their dedupe key.
-    pub(crate) jobs: Vec<(&'a NewJob, u8)>,
+    pub(crate) jobs: Vec<(&'a J, u8)>,
     pub(crate) bindings: Vec<Binding<'a>>,
-    /// Jobs that open a window of their dedupe key.
-    pub(crate) windows: Vec<&'a NewJob>,
+    /// Windows to be opened.
+    pub(crate) windows: Vec<Window<'a>>,
     /// Waiting jobs that take over a newcomer's payload.
-    pub(crate) rewrites: Vec<(JobId, &'a NewJob)>,
+    pub(crate) rewrites: Vec<(JobId, &'a J)>,
     /// Live jobs that a newcomer waits behind: they must not end before it is stored.
     pub(crate) behind: Vec<JobId>,
     /// Versions to announce; with the id of the job where nobody has looked whether that is
@@ -87,47 +147,61 @@ pub(crate) struct Plan<'a> {
     pub(crate) versions: Vec<(&'a CacheKey, Option<JobId>)>,
 }
 
-/// Plans a round; `probed` has one element per job that [`has_keys`], in order. `None` if one is
-/// missing.
-pub(crate) fn plan(jobs: &[NewJob], probed: impl IntoIterator<Item = Probed>) -> Option<Plan<'_>> {
+/// Plans a round; `probed` has one element per job with [keys](Offered::keys), in order. `None` if
+/// one is missing.
+pub(crate) fn plan<J: Offered>(
+    jobs: &[J],
+    probed: impl IntoIterator<Item = Probed>,
+) -> Option<Plan<'_, J>> {
     let mut probed = probed.into_iter();
-    let mut plan = Plan::default();
+    let mut plan = Plan {
+        answers: Vec::with_capacity(jobs.len()),
+        jobs: Vec::new(),
+        bindings: Vec::new(),
+        windows: Vec::new(),
+        rewrites: Vec::new(),
+        behind: Vec::new(),
+        versions: Vec::new(),
+    };
     for new in jobs {
-        let (decision, met) = if has_keys(new) {
-            let Probed { stored, met } = probed.next()?;
-            if stored {
-                plan.answers.push(Inserted::New { id: new.id });
-                continue;
-            }
-            let decision = decide(new.idempotency.as_ref(), new.dedupe.as_ref(), &met);
-            (decision, Some(met))
-        } else {
-            (Decision::Insert { slot: 0 }, None)
+        let Some(keys) = new.keys() else {
+            plan.announce(new, true);
+            plan.jobs.push((new, 0));
+            plan.answers.push(Inserted::New { id: new.id() });
+            continue;
         };
-        plan.add(new, decision, met);
+        let Probed { stored, met } = probed.next()?;
+        match stored {
+            true => plan.answers.push(Inserted::New { id: new.id() }),
+            false => plan.add(new, keys, &met),
+        }
     }
     Some(plan)
 }
 
-impl<'a> Plan<'a> {
-    fn add(&mut self, new: &'a NewJob, decision: Decision, met: Option<Met>) {
-        if let Some(cache) = &new.cache
-            && !matches!(decision, Decision::Conflict { .. })
-        {
-            self.versions.push((cache, met.is_none().then_some(new.id)));
+impl<'a, J: Offered> Plan<'a, J> {
+    fn add(&mut self, new: &'a J, keys: Keys<'a>, met: &Met) {
+        let decision = decide(keys.idempotency, keys.dedupe, met);
+        if !matches!(decision, Decision::Conflict { .. }) {
+            self.announce(new, false);
         }
         let answer = match decision {
             Decision::Insert { slot } => {
                 self.jobs.push((new, slot));
-                self.bind(new, new.id, None);
-                if window_key(new).is_some() {
-                    self.windows.push(new);
+                self.bind(keys, new.id(), None);
+                if let Some((key, span)) = keys.window() {
+                    self.windows.push(Window {
+                        job_type: keys.job_type,
+                        key,
+                        job: new.id(),
+                        span,
+                    });
                 }
                 if slot == 1 {
-                    let first = met.as_ref().and_then(|met| met.slots[0].as_ref());
+                    let first = met.slots[0].as_ref();
                     self.behind.extend(first.map(|holder| holder.id));
                 }
-                Inserted::New { id: new.id }
+                Inserted::New { id: new.id() }
             }
             Decision::Merge {
                 holder,
@@ -139,7 +213,7 @@ impl<'a> Plan<'a> {
                 }
                 if bind {
                     let ended = Some(holder.state).filter(|state| state.is_final());
-                    self.bind(new, holder.id, ended);
+                    self.bind(keys, holder.id, ended);
                 }
                 Inserted::Duplicate {
                     existing: holder.id,
@@ -152,10 +226,16 @@ impl<'a> Plan<'a> {
         self.answers.push(answer);
     }
 
-    fn bind(&mut self, new: &'a NewJob, job: JobId, final_state: Option<JobState>) {
-        if let Some(asked) = &new.idempotency {
+    fn announce(&mut self, new: &'a J, may_be_stored: bool) {
+        if let Some(cache) = new.cache() {
+            self.versions.push((cache, may_be_stored.then(|| new.id())));
+        }
+    }
+
+    fn bind(&mut self, keys: Keys<'a>, job: JobId, final_state: Option<JobState>) {
+        if let Some(asked) = keys.idempotency {
             self.bindings.push(Binding {
-                new,
+                job_type: keys.job_type,
                 asked,
                 job,
                 final_state,

@@ -24,6 +24,12 @@ impl Wake {
         WakeListener(self.0.subscribe())
     }
 
+    /// Counts the hints given so far.
+    #[cfg(all(test, feature = "postgres"))]
+    pub(crate) fn hints(&self) -> u64 {
+        *self.0.borrow()
+    }
+
     /// Says whether anybody listens.
     pub fn has_listeners(&self) -> bool {
         self.0.receiver_count() > 0

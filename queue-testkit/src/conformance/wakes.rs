@@ -30,9 +30,15 @@ async fn listen(s: &Subject) -> WakeListener {
     panic!("the store gives hints for nothing, again and again")
 }
 
+/// One hint may come late: a store that has just connected to hear of other processes does not
+/// know what it has missed.
 pub async fn silence_is_not_a_hint(s: &Subject) {
     let mut listener = listen(s).await;
-    assert!(!heard(s, &mut listener).await);
+    let mut hints = 0;
+    for _ in 0..20 {
+        hints += usize::from(heard(s, &mut listener).await);
+    }
+    assert!(hints <= 1, "{hints} hints");
 }
 
 pub async fn an_insert_wakes_every_listener(s: &Subject) {

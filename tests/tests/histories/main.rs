@@ -25,27 +25,44 @@ use queue_testkit::conformance::{
 use self::steps::Step;
 use self::world::World;
 
-/// Compares a store with the one in memory, in a module named after the store.
+/// Compares a store with the one in memory, in a module named after the store. The histories are
+/// shared out among the tests, which run side by side.
 macro_rules! histories {
-    ($store:ident, $fixture:expr) => {
+    ($store:ident, $fixture:expr $(; $($also:ident),+)?) => {
         mod $store {
             use super::*;
 
+            const PARTS: u64 = 1 $($(+ { let _ = stringify!($also); 1 })+)?;
+
             #[test]
             fn tells_the_same_story_as_memory() {
-                compare(stringify!($store), || $fixture);
+                compare(stringify!($store), HISTORIES / PARTS, || $fixture);
             }
+
+            $($(
+                #[test]
+                fn $also() {
+                    compare(stringify!($store), HISTORIES / PARTS, || $fixture);
+                }
+            )+)?
         }
     };
 }
 
 histories!(sqlite, SqliteFixture::new());
-histories!(postgres, PostgresFixture::new());
+// Each history has connections of its own, on which every statement is planned anew.
+histories!(
+    postgres, PostgresFixture::recycled();
+    tells_another_hundred_stories_alike,
+    tells_a_third_hundred_stories_alike
+);
 
-/// Histories for each store; more by `HISTORIES=1000`.
+/// Histories for each store.
 const HISTORIES: u64 = 300;
 
-fn compare<F: Fixture>(store: &'static str, fixture: impl Fn() -> F) {
+/// Plays so many histories, more by `HISTORIES=1000`, and shows the first that tells the stores
+/// apart.
+fn compare<F: Fixture>(store: &'static str, count: u64, fixture: impl Fn() -> F) {
     if is_skipped(&fixture()) {
         return;
     }
@@ -54,13 +71,19 @@ fn compare<F: Fixture>(store: &'static str, fixture: impl Fn() -> F) {
             .ok()
             .and_then(|text| text.parse::<u64>().ok())
     };
-    let count = number("HISTORIES").unwrap_or(HISTORIES);
+    let count = number("HISTORIES").unwrap_or(count);
     let first = number("HISTORIES_SEED").unwrap_or_else(|| SystemSeam::new().random() >> 16);
     for seed in first..first + count {
         if let Err(story) = explore(seed, |steps| play(store, fixture(), steps)) {
             panic!("HISTORIES_SEED={seed} HISTORIES=1 shows it again:\n{story}");
         }
     }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the system gives a test its runtime");
+    let dropped = runtime.block_on(PostgresFixture::drop_recycled());
+    dropped.expect("the schemas are ours to drop");
 }
 
 /// A history that reaches little proves little. Played on two stores in memory, from fixed seeds.

@@ -29,3 +29,7 @@ mod signals;
 mod sql_function;
 mod postgres;
 mod environment;
+mod postgres_server;
+mod forwarder;
+mod postgres_wakes;
+mod postgres_outage;

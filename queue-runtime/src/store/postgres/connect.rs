@@ -19,7 +19,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::Seam;
 
 /// How long opening a connection may take.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// How long to wait for a free connection of the pool.
 const ACQUIRE_MAX: Duration = Duration::from_secs(5);
@@ -73,7 +73,7 @@ pub(super) async fn verify_settings(
 }
 
 /// The connections of a store.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pool {
     pool: PgPool,
     broken: Broken,
@@ -124,6 +124,16 @@ pub(super) fn pool(options: &PostgresOptions) -> Pool {
         })
         .connect_lazy_with(options.connect_options());
     Pool { pool, broken }
+}
+
+/// Makes a pool for one connection that is never replaced, without opening it yet.
+pub(super) fn pool_of_one(options: &PostgresOptions) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(CONNECT_MAX)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .connect_lazy_with(options.connect_options())
 }
 
 /// What begins a transaction: read committed whatever the database's default is, and settings that
@@ -184,6 +194,18 @@ pub(super) enum Form {
     Transaction,
     /// As one statement, which is a transaction of its own: a third of the round trips.
     Statement,
+}
+
+impl Form {
+    /// The form of work that is one statement. Behind a pooler it needs a transaction all the
+    /// same: the statement is prepared and executed in two steps, on what may be two servers
+    /// otherwise.
+    pub(super) fn of_one_statement(options: &PostgresOptions) -> Self {
+        match options.behind_pooler {
+            true => Self::Transaction,
+            false => Self::Statement,
+        }
+    }
 }
 
 /// Runs work, and begins anew if others were in its way. An error means that the outcome is

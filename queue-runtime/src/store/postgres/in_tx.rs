@@ -11,8 +11,10 @@ use sqlx::postgres::PgConnection;
 use super::PostgresStore;
 use super::connect::Work;
 use super::error::{self, Fault, store_error};
-use super::insert::Insert;
+use super::insert::{Insert, has_new};
+use super::notify::Notification;
 use super::settle;
+use super::wake::FROM_A_TRANSACTION;
 use crate::error::{EnqueueError, FenceError, StoreError, StoreErrorKind};
 use crate::job::{Lease, NewJob, Settled, Settlement};
 use crate::store::Inserted;
@@ -24,6 +26,9 @@ impl PostgresStore {
     /// Inserts jobs inside the caller's transaction, and answers each in order, as
     /// [`insert`](crate::store::Store::insert) does. Nothing of the batch is stored unless all
     /// of it is, and nothing is visible to others before the caller commits.
+    ///
+    /// Workers are told of the jobs by the caller's commit, unless the options say
+    /// [`notify(false)`](super::PostgresOptions::notify), which also says what that costs.
     ///
     /// A dedupe or idempotency key that another open transaction has just stored makes this wait
     /// for that one's end, at most as long as the caller's `lock_timeout` allows.
@@ -46,7 +51,14 @@ impl PostgresStore {
         for _ in 0..ROUNDS_MAX {
             let begun = self.part("insert", conn).await;
             let part = begun.map_err(EnqueueError::of_fence)?;
-            match insert.run(conn).await {
+            let inserted = async {
+                let inserted = insert.run(conn).await?;
+                if has_new(&inserted) {
+                    self.tell_at_commit(conn).await?;
+                }
+                Ok::<_, Fault>(inserted)
+            };
+            match inserted.await {
                 Ok(inserted) => {
                     part.keep(conn).await.map_err(refuse)?;
                     return Ok(inserted);
@@ -77,8 +89,15 @@ impl PostgresStore {
         let now = self.manual_now();
         let part = self.part("complete_in", conn).await?;
         let settlements = std::slice::from_ref(settlement);
-        match settle::settle(conn, &self.statements, now, settlements).await {
-            Ok((answers, _)) => {
+        let settled = async {
+            let (answers, wake) = settle::settle(conn, &self.statements, now, settlements).await?;
+            if wake {
+                self.tell_at_commit(conn).await?;
+            }
+            Ok::<_, Fault>(answers)
+        };
+        match settled.await {
+            Ok(answers) => {
                 part.keep(conn).await.map_err(refuse)?;
                 match answers.first() {
                     Some(Settled::Applied(_)) => Ok(()),
@@ -144,6 +163,20 @@ impl PostgresStore {
                 Err(refused)
             }
         }
+    }
+
+    /// Lets the caller's commit tell all workers, those of this process too. However often this
+    /// is done in one transaction, they are told once.
+    async fn tell_at_commit(&self, conn: &mut PgConnection) -> Result<(), Fault> {
+        let Some(channel) = self.wakes.channel_of_transactions() else {
+            return Ok(());
+        };
+        let notification = Notification {
+            sql: &self.statements.notify,
+            channel,
+            payload: FROM_A_TRANSACTION,
+        };
+        notification.run(conn).await
     }
 
     /// Checks that the caller's transaction is on our database.

@@ -14,7 +14,7 @@ use super::statements::Statements;
 use crate::job::{Due, Fingerprint, JobState, NewJob};
 use crate::rules::dedupe::{Holder, Met};
 use crate::store::Inserted;
-use crate::store::round::{self, Plan, Probed};
+use crate::store::round::{self, Offered as _, Plan, Probed};
 
 /// Jobs per statement, so that one statement's memory stays small.
 const JOBS_MAX: usize = 1_000;
@@ -52,7 +52,13 @@ pub(super) fn is_plain(jobs: &[NewJob]) -> bool {
     jobs.len() <= JOBS_MAX
         && jobs
             .iter()
-            .all(|job| !round::has_keys(job) && job.cache.is_none())
+            .all(|job| job.keys().is_none() && job.cache.is_none())
+}
+
+/// Says whether a batch stored a job of its own.
+pub(super) fn has_new(answers: &[Inserted]) -> bool {
+    let is_new = |answer: &Inserted| matches!(answer, Inserted::New { .. });
+    answers.iter().any(is_new)
 }
 
 /// Inserts jobs that [`is_plain`] is true for, by one statement.
@@ -73,7 +79,7 @@ impl Work for InsertPlain<'_> {
 impl Insert<'_> {
     /// Looks up what the jobs with keys meet, in their order.
     async fn probe(&self, conn: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Probed>, Fault> {
-        let jobs: Vec<_> = jobs.iter().filter(|job| round::has_keys(job)).collect();
+        let jobs: Vec<_> = jobs.iter().filter(|job| job.keys().is_some()).collect();
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
@@ -86,9 +92,10 @@ impl Insert<'_> {
             .bind(column(&jobs, |job| {
                 job.idempotency.as_ref().map(|asked| asked.key.clone())
             }))
-            .bind(column(&jobs, |job| round::held_key(job).map(str::to_owned)))
+            .bind(column(&jobs, |job| held(job).map(str::to_owned)))
             .bind(column(&jobs, |job| {
-                round::window_key(job).map(|(key, _)| key.to_owned())
+                let window = job.keys().and_then(round::Keys::window);
+                window.map(|(key, _)| key.to_owned())
             }))
             .bind(column(&jobs, |job| job.payload.clone()))
             .bind(self.now)
@@ -97,7 +104,7 @@ impl Insert<'_> {
         rows.iter().map(probed).collect()
     }
 
-    async fn write(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+    async fn write(&self, conn: &mut PgConnection, plan: &Plan<'_, NewJob>) -> Result<(), Fault> {
         self.announce(conn, plan).await?;
         self.hold(conn, plan).await?;
         self.insert(conn, &plan.jobs).await?;
@@ -107,7 +114,11 @@ impl Insert<'_> {
     }
 
     /// Raises the versions of cached things.
-    async fn announce(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+    async fn announce(
+        &self,
+        conn: &mut PgConnection,
+        plan: &Plan<'_, NewJob>,
+    ) -> Result<(), Fault> {
         let versions = &plan.versions;
         if versions.is_empty() {
             return Ok(());
@@ -124,7 +135,7 @@ impl Insert<'_> {
     }
 
     /// Holds the live jobs that newcomers wait behind.
-    async fn hold(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+    async fn hold(&self, conn: &mut PgConnection, plan: &Plan<'_, NewJob>) -> Result<(), Fault> {
         if plan.behind.is_empty() {
             return Ok(());
         }
@@ -146,9 +157,7 @@ impl Insert<'_> {
             return Ok(());
         }
         let mut jobs = jobs.to_vec();
-        jobs.sort_by_key(|(job, slot)| {
-            (round::held_key(job).map(|key| (&job.job_type, key)), *slot)
-        });
+        jobs.sort_by_key(|(job, slot)| (held(job).map(|key| (&job.job_type, key)), *slot));
         let until_started = |job: &NewJob| {
             let until = job.dedupe.as_ref().map(|dedupe| dedupe.until);
             until == Some(crate::job::DedupeUntil::Started)
@@ -183,9 +192,7 @@ impl Insert<'_> {
             }))
             .bind(column(&jobs, |(job, _)| job.trace_context.clone()))
             .bind(column(&jobs, |(job, _)| job.payload.clone()))
-            .bind(column(&jobs, |(job, _)| {
-                round::held_key(job).map(str::to_owned)
-            }))
+            .bind(column(&jobs, |(job, _)| held(job).map(str::to_owned)))
             .bind(column(&jobs, |(_, slot)| i16::from(*slot)))
             .bind(self.now)
             .execute(&mut *conn)
@@ -193,17 +200,21 @@ impl Insert<'_> {
         Ok(())
     }
 
-    async fn bind_keys(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+    async fn bind_keys(
+        &self,
+        conn: &mut PgConnection,
+        plan: &Plan<'_, NewJob>,
+    ) -> Result<(), Fault> {
         if plan.bindings.is_empty() {
             return Ok(());
         }
         let mut keys: Vec<_> = plan.bindings.iter().collect();
-        keys.sort_by_key(|key| (&key.new.job_type, &key.asked.key));
+        keys.sort_by_key(|key| (key.job_type, &key.asked.key));
         let bound = self
             .statements
             .insert_key
             .query()
-            .bind(column(&keys, |key| key.new.job_type.as_str().to_owned()))
+            .bind(column(&keys, |key| key.job_type.as_str().to_owned()))
             .bind(column(&keys, |key| key.asked.key.clone()))
             .bind(ids(keys.iter().map(|key| key.job)))
             .bind(column(&keys, |key| {
@@ -217,33 +228,33 @@ impl Insert<'_> {
         all(bound.rows_affected(), keys.len())
     }
 
-    async fn open_windows(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
-        let mut windows: Vec<_> = plan
-            .windows
-            .iter()
-            .filter_map(|new| round::window_key(new).map(|(key, window)| (*new, key, window)))
-            .collect();
-        if windows.is_empty() {
+    async fn open_windows(
+        &self,
+        conn: &mut PgConnection,
+        plan: &Plan<'_, NewJob>,
+    ) -> Result<(), Fault> {
+        if plan.windows.is_empty() {
             return Ok(());
         }
-        windows.sort_by_key(|(new, key, _)| (&new.job_type, *key));
+        let mut windows: Vec<_> = plan.windows.iter().collect();
+        windows.sort_by_key(|window| (window.job_type, window.key));
         let opened = self
             .statements
             .insert_window
             .query()
-            .bind(column(&windows, |(new, ..)| {
-                new.job_type.as_str().to_owned()
+            .bind(column(&windows, |window| {
+                window.job_type.as_str().to_owned()
             }))
-            .bind(column(&windows, |(_, key, _)| (*key).to_owned()))
-            .bind(ids(windows.iter().map(|(new, ..)| new.id)))
-            .bind(column(&windows, |(_, _, window)| span_ms(*window)))
+            .bind(column(&windows, |window| window.key.to_owned()))
+            .bind(ids(windows.iter().map(|window| window.job)))
+            .bind(column(&windows, |window| span_ms(window.span)))
             .bind(self.now)
             .execute(&mut *conn)
             .await?;
         all(opened.rows_affected(), windows.len())
     }
 
-    async fn rewrite(&self, conn: &mut PgConnection, plan: &Plan<'_>) -> Result<(), Fault> {
+    async fn rewrite(&self, conn: &mut PgConnection, plan: &Plan<'_, NewJob>) -> Result<(), Fault> {
         let rewrites = &plan.rewrites;
         if rewrites.is_empty() {
             return Ok(());
@@ -268,6 +279,11 @@ impl Insert<'_> {
             .await?;
         all(rewritten.rows_affected(), rewrites.len())
     }
+}
+
+/// The dedupe key that a job's row holds.
+fn held(job: &NewJob) -> Option<&str> {
+    job.keys().and_then(round::Keys::held)
 }
 
 /// Fewer rows than were meant were written: somebody else was there first.

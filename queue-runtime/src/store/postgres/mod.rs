@@ -8,13 +8,17 @@
 
 mod actions;
 mod aside;
+mod capacity;
 mod claim;
 mod connect;
+mod ear;
 mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
 mod lanes;
+mod listen;
+mod notify;
 mod options;
 mod rows;
 pub mod schema;
@@ -24,21 +28,24 @@ mod statements;
 #[cfg(test)]
 mod tests;
 mod verbs;
+mod wake;
 
 use std::fmt;
 use std::sync::Arc;
 
 use sqlx::postgres::{PgPool, PgRow};
+use tokio::sync::watch;
 
 use self::actions::Inside;
 use self::connect::{Begin, Form, Pool, Work};
 use self::error::Fault;
 use self::lanes::Lanes;
+pub use self::listen::Listening;
 pub use self::options::PostgresOptions;
 use self::rows::{At, Columns};
 use self::statements::{Parameters, Sql, Statements};
-use crate::error::{OpenError, StoreError};
-use crate::store::Wake;
+use self::wake::Wakes;
+use crate::error::{OpenError, StoreError, StoreErrorKind};
 
 /// A store in one schema of a Postgres database.
 pub struct PostgresStore {
@@ -47,8 +54,8 @@ pub struct PostgresStore {
     begin: Begin,
     store_id: String,
     pool: Pool,
-    wake: Arc<Wake>,
     lanes: Lanes,
+    wakes: Wakes,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -85,10 +92,17 @@ impl PostgresStore {
             let read = async {
                 let mut tx = begin.on(&mut conn).await?;
                 skew::compare(&mut tx, &statements, &options).await?;
+                let too_many = capacity::fault(&mut tx, &statements, &options).await?;
                 let row = statements.store_id.query().fetch_one(&mut *tx).await?;
-                Columns::of(&row).take::<String>()
+                Ok((too_many, Columns::of(&row).take::<String>()?))
             };
-            read.await.map_err(|fault: Fault| fault.into_store("open"))
+            let (too_many, store_id) = read
+                .await
+                .map_err(|fault: Fault| fault.into_store("open"))?;
+            match too_many {
+                None => Ok(store_id),
+                Some(rule) => Err(StoreError::new(StoreErrorKind::InvalidInput, "open", rule)),
+            }
         };
         let bound = options.statement_timeout;
         let store_id = connect::within(&*options.seam, bound, "open", checked).await??;
@@ -102,9 +116,16 @@ impl PostgresStore {
             },
             "opened the queue"
         );
+        if options.behind_pooler {
+            tracing::info!(
+                "new jobs of other processes are found by polling: behind a pooler nobody can \
+                 listen for them"
+            );
+        }
+        let pool = connect::pool(&options);
         Ok(Self {
-            pool: connect::pool(&options),
-            wake: Arc::new(Wake::new()),
+            wakes: Wakes::new(&options, &statements, &begin, &pool, &store_id),
+            pool,
             lanes: Lanes::default(),
             begin,
             options,
@@ -121,6 +142,15 @@ impl PostgresStore {
         Self::open(PostgresOptions::from_pool(pool)).await
     }
 
+    /// Tells how well this store hears of the jobs of other processes, now and from now on.
+    ///
+    /// It listens from the first time that a worker is run on it, or that somebody calls
+    /// [`wakes`](crate::store::Store::wakes), and tries every 15 s whether it still hears. Behind
+    /// a pooler it never listens. When it does not hear, jobs are found by polling.
+    pub fn listening(&self) -> watch::Receiver<Listening> {
+        self.wakes.listening()
+    }
+
     fn manual_now(&self) -> Option<At> {
         self.options.clock.as_ref().map(|clock| At(clock.now()))
     }
@@ -128,7 +158,7 @@ impl PostgresStore {
     /// A job became claimable by what this process has done.
     fn woke(&self) {
         self.lanes.forget();
-        self.wake.notify();
+        self.wakes.give();
     }
 
     fn inside(&self) -> Inside<'_> {
@@ -148,25 +178,14 @@ impl PostgresStore {
         connect::run(&self.pool, &self.options, how, operation, work).await
     }
 
-    /// Runs work that is one statement. Behind a pooler it needs a transaction all the same: the
-    /// statement is prepared and executed in two steps, on what may be two servers otherwise.
+    /// Runs work that is one statement.
     async fn execute<W: Work>(
         &self,
         operation: &'static str,
         work: W,
     ) -> Result<W::Done, StoreError> {
-        let form = match self.options.behind_pooler {
-            true => Form::Transaction,
-            false => Form::Statement,
-        };
-        connect::run(
-            &self.pool,
-            &self.options,
-            (form, &self.begin),
-            operation,
-            work,
-        )
-        .await
+        let how = (Form::of_one_statement(&self.options), &self.begin);
+        connect::run(&self.pool, &self.options, how, operation, work).await
     }
 
     /// Reads the rows of one statement.

@@ -242,9 +242,19 @@ impl PostgresOptions {
         self
     }
 
-    /// Says whether an enqueue tells workers in other processes at once (`NOTIFY`); true unless
-    /// said otherwise. Without it they find new jobs by polling. Within one process workers are
-    /// told in either case.
+    /// Says whether workers in other processes are told at once of jobs that became claimable
+    /// (`NOTIFY`); true unless said otherwise. Without it they find them by polling. Workers on
+    /// this very store are told without the server, save of jobs inside a transaction of yours.
+    ///
+    /// An enqueue never waits for that: it is told after its commit, many enqueues at once. Only
+    /// a job that is enqueued inside a transaction of yours is told by your own commit, once per
+    /// transaction. From just before such a commit to its end Postgres holds a lock that every
+    /// committing transaction with a notification needs, so that they cannot share a wait for the
+    /// disk: on a slow disk many writers at once enqueue several times slower. A commit also fails
+    /// if the server's queue of notifications is full because another client has listened and not
+    /// read for long. If either matters more than a second until the next poll, say false.
+    ///
+    /// This is about sending: a worker hears what others send in either case.
     #[must_use]
     pub fn notify(mut self, notify: bool) -> Self {
         self.notify = notify;

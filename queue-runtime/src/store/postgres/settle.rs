@@ -12,6 +12,9 @@ use crate::job::{
     Change, DeadReason, JobId, JobState, LeaseToken, OutcomeKind, Settled, Settlement,
 };
 
+/// Jobs of one statement; its file bounds it as well, so that the planner knows.
+const BATCH_MAX: usize = 10_000;
+
 /// A job that becomes final.
 pub(super) struct Final<'a> {
     pub(super) id: JobId,
@@ -142,9 +145,22 @@ async fn back(
     now: Option<At>,
     queued: &[(&Settlement, i64)],
 ) -> Result<HashSet<Key>, Fault> {
-    if queued.is_empty() {
-        return Ok(HashSet::new());
+    let mut waiting = HashSet::new();
+    for queued in queued.chunks(BATCH_MAX) {
+        let rows = back_batch(conn, statements, now, queued).await?;
+        for row in &rows {
+            waiting.insert(named(row)?);
+        }
     }
+    Ok(waiting)
+}
+
+async fn back_batch(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    queued: &[(&Settlement, i64)],
+) -> Result<Vec<PgRow>, Fault> {
     let rows = statements
         .settle_queued
         .query()
@@ -167,7 +183,7 @@ async fn back(
         .bind(now)
         .fetch_all(&mut *conn)
         .await?;
-    rows.iter().map(named).collect()
+    Ok(rows)
 }
 
 /// Moves jobs to the finished ones, lets their idempotency keys run out, and lets the jobs that
@@ -182,9 +198,19 @@ pub(super) async fn finish(
         jobs: HashSet::new(),
         wake: false,
     };
-    if finals.is_empty() {
-        return Ok(ended);
+    for finals in finals.chunks(BATCH_MAX) {
+        finish_batch(conn, statements, now, finals, &mut ended).await?;
     }
+    Ok(ended)
+}
+
+async fn finish_batch(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    finals: &[Final<'_>],
+    ended: &mut Ended,
+) -> Result<(), Fault> {
     let rows = statements
         .settle_final
         .query()
@@ -222,8 +248,8 @@ pub(super) async fn finish(
         .map(|job| (job.id, job.state))
         .collect();
     expire_keys(conn, statements, now, &with_keys).await?;
-    ended.wake = promote(conn, statements, now, frees).await?;
-    Ok(ended)
+    ended.wake |= promote(conn, statements, now, frees).await?;
+    Ok(())
 }
 
 /// Lets the idempotency keys of jobs that became final run out.

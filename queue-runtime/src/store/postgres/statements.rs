@@ -103,6 +103,7 @@ statements! {
     aside_final = include_str!("sql/aside_final.sql");
     attempts = include_str!("sql/attempts.sql");
     cancel = include_str!("sql/cancel.sql");
+    capacity = include_str!("sql/capacity.sql");
     claim = include_str!("sql/claim.sql");
     clock = include_str!("sql/clock.sql");
     counts = include_str!("sql/counts.sql");
@@ -129,6 +130,7 @@ statements! {
     migrations_table = include_str!("sql/migrations_table.sql");
     newest_version = include_str!("sql/newest_version.sql");
     next_due = include_str!("sql/next_due.sql");
+    notify = include_str!("sql/notify.sql");
     prune = include_str!("sql/prune.sql");
     prune_attempts = include_str!("sql/prune_attempts.sql");
     prune_keys = include_str!("sql/prune_keys.sql");

@@ -42,10 +42,7 @@ impl Store for PostgresStore {
             true => self.execute("insert", InsertPlain(insert)).await?,
             false => self.transact("insert", insert).await?,
         };
-        if inserted
-            .iter()
-            .any(|answer| matches!(answer, Inserted::New { .. }))
-        {
+        if insert::has_new(&inserted) {
             self.woke();
         }
         Ok(inserted)
@@ -143,10 +140,11 @@ impl Store for PostgresStore {
     }
 
     fn wakes(&self) -> WakeListener {
-        self.wake.listen()
+        self.wakes.listen()
     }
 
     async fn close(&self) {
+        self.wakes.close().await;
         self.pool.close().await;
     }
 }

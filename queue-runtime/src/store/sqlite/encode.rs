@@ -2,6 +2,7 @@
 //! only strings rows together.
 
 use crate::job::{CacheKey, Dedupe, DedupeUntil, Due, Idempotency, JobId, JobType, NewJob};
+use crate::store::round::{self, Offered};
 use crate::time::Timestamp;
 
 use super::rows::{json, span_ms};
@@ -29,6 +30,24 @@ pub(super) struct Keys {
     pub(super) payload_schema: u32,
     pub(super) priority: i16,
     pub(super) trace_context: Option<String>,
+}
+
+impl Offered for Prepared {
+    fn id(&self) -> JobId {
+        self.id
+    }
+
+    fn keys(&self) -> Option<round::Keys<'_>> {
+        self.keys.as_deref().map(|keys| round::Keys {
+            job_type: &keys.job_type,
+            idempotency: keys.idempotency.as_ref(),
+            dedupe: keys.dedupe.as_ref(),
+        })
+    }
+
+    fn cache(&self) -> Option<&CacheKey> {
+        self.cache.as_ref()
+    }
 }
 
 impl Prepared {
@@ -84,15 +103,11 @@ impl Prepared {
 
     /// Adds the whole row to a batch, for a slot of its dedupe key.
     pub(super) fn push_row(&self, batch: &mut String, slot: u8) {
-        let held = self
-            .keys
-            .as_ref()
-            .and_then(|keys| keys.dedupe.as_ref())
-            .filter(|dedupe| !matches!(dedupe.until, DedupeUntil::Window(_)));
+        let held = self.keys().and_then(round::Keys::held);
         batch.push_str(&self.row);
         batch.push(',');
         match held {
-            Some(dedupe) => batch.push_str(&json(&dedupe.key)),
+            Some(key) => batch.push_str(&json(key)),
             None => batch.push_str("null"),
         }
         batch.push_str(if slot == 0 { ",0]" } else { ",1]" });

@@ -6,13 +6,7 @@ use super::error::Fault;
 use super::rows::Columns;
 use crate::job::{Fingerprint, JobId, JobState};
 use crate::rules::dedupe::{Holder, Met};
-
-/// What the probe found about one job.
-pub(super) struct Probed {
-    /// Whether a job of its id is stored already.
-    pub(super) stored: bool,
-    pub(super) met: Met,
-}
+use crate::store::round::Probed;
 
 /// Reads a row of the probe.
 pub(super) fn probed(row: &SqliteRow) -> Result<Probed, Fault> {

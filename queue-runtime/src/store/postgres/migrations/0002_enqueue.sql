@@ -7,7 +7,9 @@
 -- when it is run. Names, sizes and bounds are checked, with the same rules.
 --
 -- A live job of the type with the same dedupe key answers for the new one, which is then not
--- stored. If another open transaction has just stored that key, this waits for its end.
+-- stored. If another open transaction has just stored that key, this waits for its end. The
+-- caller's commit tells the workers, for which the server lets only one commit through at a time;
+-- with notify => false they find the job at their next poll.
 create function {q}.enqueue(
   job_type text,
   payload json default '{}',
@@ -19,7 +21,8 @@ create function {q}.enqueue(
   deadline interval default null,
   dedupe_key text default null,
   payload_schema integer default 1,
-  trace_context text default null
+  trace_context text default null,
+  notify boolean default true
 )
 returns table (id uuid, duplicate boolean)
 language plpgsql
@@ -120,6 +123,12 @@ begin
     )
     on conflict (job_type, dedupe_key, dedupe_slot) where dedupe_key is not null do nothing;
     if found then
+      if enqueue.notify then
+        -- Heard by all workers at the commit of the caller's transaction.
+        perform pg_notify('queue_' || m.value, '')
+        from {q}.meta m
+        where m.name = 'store_id';
+      end if;
       return query select new_id, false;
       return;
     end if;

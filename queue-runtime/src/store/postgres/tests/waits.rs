@@ -8,7 +8,7 @@ use futures_util::future::{join, join_all};
 use futures_util::poll;
 use sqlx::{AssertSqlSafe, Connection};
 
-use super::world::{World, done, ids, job, jobs, keyed, request, run};
+use super::world::{Ground, World, done, ids, job, jobs, keyed, request, run};
 use crate::error::{EnqueueError, StoreErrorKind};
 use crate::job::{Change, Claimed, JobState, NewJob, OutcomeKind, Settled, Settlement};
 use crate::store::{Admin, Extended, Inserted, Store};
@@ -111,9 +111,11 @@ async fn an_equal_key_in_an_open_transaction_is_waited_for() {
 /// O-075, O-076: bulks take their keys in one order, so none waits for one that waits for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn bulks_with_the_same_keys_in_opposite_orders_never_wait_in_a_circle() {
-    let Some(world) = World::new().await else {
+    // A database of its own, whose deadlocks are those of this test.
+    let Some(ground) = Ground::with_settings(&[]).await else {
         return;
     };
+    let world = World::on(ground, |options| options).await;
     let world = Arc::new(world);
     let before = deadlocks(&world).await;
     let rounds = |is_turned: bool| {
