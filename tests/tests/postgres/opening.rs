@@ -151,10 +151,15 @@ async fn a_server_that_takes_no_more_connections_says_so() {
     drop(held);
 
     // And one that stops is told from one that was never there.
+    let fitting = || options(&server.url()).connections(2).expect("a number");
     let store = loop {
-        match PostgresStore::open(options(&server.url()).migrate(true)).await {
+        match PostgresStore::open(fitting().migrate(true)).await {
             Ok(store) => break store,
-            Err(error) => is_discreet(&error),
+            // The server has not noticed yet that the others are gone.
+            Err(error) => {
+                is_discreet(&error);
+                assert!(error.to_string().contains("takes no more"), "{error}");
+            }
         }
     };
     server.stop_immediate().expect("stopped");
