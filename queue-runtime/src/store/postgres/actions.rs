@@ -212,6 +212,13 @@ impl Work for Prune<'_> {
                 .bind(ids(jobs.iter().copied()))
                 .execute(&mut *conn)
                 .await?;
+            statements
+                .prune_bound
+                .query()
+                .bind(ids(jobs.iter().copied()))
+                .bind(now)
+                .execute(&mut *conn)
+                .await?;
         }
         let keys = statements
             .prune_keys

@@ -139,6 +139,7 @@ impl Claim<'_> {
             .bind(self.asked.queues.clone())
             .bind(self.asked.job_types.clone())
             .bind(self.asked.schemas.clone())
+            .bind(self.now)
             .fetch_all(&mut *conn)
             .await?;
         found.iter().map(rows::lane).collect()

@@ -134,9 +134,9 @@ impl Insert<'_> {
         Ok(())
     }
 
-    /// Holds the live jobs that newcomers wait behind.
+    /// Holds the live jobs that newcomers wait behind, or that run in their place.
     async fn hold(&self, conn: &mut PgConnection, plan: &Plan<'_, NewJob>) -> Result<(), Fault> {
-        if plan.behind.is_empty() {
+        if plan.behind.is_empty() && plan.instead.is_empty() {
             return Ok(());
         }
         let held = self
@@ -144,9 +144,10 @@ impl Insert<'_> {
             .insert_behind
             .query()
             .bind(ids(plan.behind.iter().copied()))
+            .bind(ids(plan.instead.iter().copied()))
             .fetch_all(&mut *conn)
             .await?;
-        match held.len() == plan.behind.len() {
+        match held.len() == plan.behind.len() + plan.instead.len() {
             true => Ok(()),
             false => Err(Fault::Lost),
         }

@@ -73,7 +73,8 @@ async fn cost(world: &World) -> [u64; 3] {
             .bind(asked.job_types.clone())
             .bind(asked.schemas.clone())
     };
-    let lanes = ask(statements.lanes.query()).fetch_all(&mut conn).await;
+    let find = |query: SqlQuery| ask(query).bind(now);
+    let lanes = find(statements.lanes.query()).fetch_all(&mut conn).await;
     let lanes = lanes.unwrap();
     let lanes: Vec<Lane> = lanes.iter().map(|row| rows::lane(row).unwrap()).collect();
     let take = |query: SqlQuery| {
@@ -97,7 +98,7 @@ async fn cost(world: &World) -> [u64; 3] {
     let due = |query: SqlQuery| ask(query).bind(3_i64).bind(1_i64).bind(now);
     run(&mut conn, "set plan_cache_mode = force_generic_plan").await;
     [
-        pages(&mut conn, &statements.lanes, ask).await,
+        pages(&mut conn, &statements.lanes, find).await,
         pages(&mut conn, &statements.claim, take).await,
         pages(&mut conn, &statements.next_due, due).await,
     ]

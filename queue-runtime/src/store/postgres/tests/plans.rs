@@ -211,7 +211,7 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
             .bind(vec![1_i64; 5])
     };
     vec![
-        ("lanes", lookup(&statements.lanes)),
+        ("lanes", lookup(&statements.lanes).bind(now)),
         (
             "next_due",
             lookup(&statements.next_due)
