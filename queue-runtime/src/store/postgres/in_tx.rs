@@ -156,7 +156,7 @@ impl PostgresStore {
     ) -> Result<Part, FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store(operation));
         let part = Part::begin(conn).await.map_err(refuse)?;
-        match self.verify_database(conn).await {
+        match self.verify_database(operation, conn).await {
             Ok(()) => Ok(part),
             Err(refused) => {
                 part.undo(conn).await.map_err(refuse)?;
@@ -180,7 +180,11 @@ impl PostgresStore {
     }
 
     /// Checks that the caller's transaction is on our database.
-    async fn verify_database(&self, conn: &mut PgConnection) -> Result<(), FenceError> {
+    async fn verify_database(
+        &self,
+        operation: &'static str,
+        conn: &mut PgConnection,
+    ) -> Result<(), FenceError> {
         let other = |rule: &str| {
             Err(FenceError::OtherDatabase {
                 rule: rule.to_owned(),
@@ -195,7 +199,7 @@ impl PostgresStore {
             Err(refused) if error::lacks_our_tables(&refused) => {
                 other("it has no queue in the schema of ours")
             }
-            Err(refused) => Err(FenceError::Store(store_error("in_tx", refused))),
+            Err(refused) => Err(FenceError::Store(store_error(operation, refused))),
         }
     }
 }
