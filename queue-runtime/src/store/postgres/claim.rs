@@ -1,7 +1,7 @@
 //! Takes due jobs: one statement finds the lanes in which they wait, unless those are remembered,
 //! and one chooses jobs from them, starts their attempts and puts them under a lease.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use sqlx::postgres::{PgConnection, PgRow};
 
@@ -29,20 +29,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Writes a request down; naming a queue or type twice means naming it once.
+    /// Writes a request down.
     pub(super) fn new(request: &ClaimRequest) -> Self {
-        let mut queues: Vec<String> = Vec::with_capacity(request.queues.len());
-        for queue in &request.queues {
-            if !queues.iter().any(|named| named == queue.as_str()) {
-                queues.push(queue.as_str().to_owned());
-            }
-        }
-        let mut highest: BTreeMap<&str, u32> = BTreeMap::new();
-        for (job_type, schema) in &request.job_types {
-            let known = highest.entry(job_type.as_str()).or_default();
-            *known = (*schema).max(*known);
-        }
-        let (job_types, schemas) = highest
+        let (queues, job_types) = request.folded();
+        let queues = queues.into_iter().map(str::to_owned).collect();
+        let (job_types, schemas) = job_types
             .into_iter()
             .map(|(job_type, schema)| (job_type.to_owned(), i64::from(schema)))
             .unzip();

@@ -159,7 +159,7 @@ impl PostgresStore {
     ) -> Result<Part<'c>, FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store(operation));
         let mut part = Part::begin(conn).await.map_err(refuse)?;
-        match self.verify_database(&mut part).await {
+        match self.verify_database(operation, &mut part).await {
             Ok(()) => Ok(part),
             Err(refused) => {
                 part.undo().await.map_err(refuse)?;
@@ -183,7 +183,11 @@ impl PostgresStore {
     }
 
     /// Checks that the caller's transaction is on our database.
-    async fn verify_database(&self, conn: &mut PgConnection) -> Result<(), FenceError> {
+    async fn verify_database(
+        &self,
+        operation: &'static str,
+        conn: &mut PgConnection,
+    ) -> Result<(), FenceError> {
         let other = |rule: &str| {
             Err(FenceError::OtherDatabase {
                 rule: rule.to_owned(),
@@ -198,7 +202,7 @@ impl PostgresStore {
             Err(refused) if error::lacks_our_tables(&refused) => {
                 other("it has no queue in the schema of ours")
             }
-            Err(refused) => Err(FenceError::Store(store_error("in_tx", refused))),
+            Err(refused) => Err(FenceError::Store(store_error(operation, refused))),
         }
     }
 }

@@ -20,6 +20,7 @@ mod lanes;
 mod listen;
 mod notify;
 mod options;
+mod probe;
 mod rows;
 pub mod schema;
 mod settle;

@@ -22,6 +22,7 @@ use crate::job::{
     Attempt, CacheKey, Claimed, DeadReason, JobId, JobRecord, JobState, LeaseToken, OutcomeKind,
     WorkerId,
 };
+use crate::store::listing::Listed;
 use crate::time::Timestamp;
 
 /// A span as statements take it.
@@ -262,19 +263,13 @@ pub(super) fn id(row: &PgRow) -> Result<JobId, Fault> {
 }
 
 /// Reads a row of `finished.sql`: its place in the list, and the job.
-pub(super) fn finished(row: &PgRow) -> Result<(Place, Result<JobRecord, Fault>), Fault> {
+pub(super) fn finished(row: &PgRow) -> Result<Listed<Timestamp, JobId>, Fault> {
     const FINISHED_AT: usize = 30;
-    let place = Place {
-        at: row.try_get::<At, _>(FINISHED_AT)?.0,
-        id: id(row)?,
-    };
-    Ok((place, record(row)))
-}
-
-/// A place in the list of final jobs.
-pub(super) struct Place {
-    pub(super) at: Timestamp,
-    pub(super) id: JobId,
+    let place = (row.try_get::<At, _>(FINISHED_AT)?.0, id(row)?);
+    Ok((
+        place,
+        record(row).map_err(|fault| fault.into_store("finished")),
+    ))
 }
 
 /// Reads an attempt; the columns of `attempts.sql`.
