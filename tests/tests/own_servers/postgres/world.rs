@@ -50,7 +50,7 @@ pub(crate) async fn refusal(options: PostgresOptions) -> StoreError {
 }
 
 /// Looks for the password in an error and in all that caused it (O-113).
-pub(crate) fn is_discreet(error: &dyn Error) {
+fn is_discreet(error: &dyn Error) {
     let mut next = Some(error);
     while let Some(error) = next {
         let (said, shown) = (error.to_string(), format!("{error:?}"));

@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 use xtask::servers::{PgBouncer, PoolMode, find};
 
-use crate::world::{is_missing, options, refusal, server};
+use super::world::{is_missing, options, refusal, server};
 
 #[job(dedupe = "order")]
 async fn ship(order: i64) {

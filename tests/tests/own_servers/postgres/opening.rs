@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use queue_runtime::error::{StoreError, StoreErrorKind};
+use queue_runtime::error::{OpenError, StoreError, StoreErrorKind};
+use queue_runtime::store::Admin as _;
 use queue_runtime::store::postgres::PostgresStore;
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::world::{SECRET, is_discreet, options, refusal, server};
+use super::world::{SECRET, options, refusal, server};
 
 fn says(error: &StoreError, kind: StoreErrorKind, words: &[&str]) {
     let said = error.to_string();
@@ -132,45 +133,46 @@ async fn a_server_that_takes_no_more_connections_says_so() {
     use StoreErrorKind::Unavailable;
 
     let few = [
-        ("max_connections", "6"),
+        ("max_connections", "8"),
         ("superuser_reserved_connections", "0"),
     ];
     let Some(mut server) = server(&few) else {
         return;
     };
+    let small = || options(&server.url()).connections(2).expect("a number");
     let mut held = Vec::new();
     while let Ok(conn) = PgConnection::connect(&server.url()).await {
         held.push(conn);
     }
-    let error = refusal(options(&server.url())).await;
+    let error = refusal(small()).await;
     says(
         &error,
         Unavailable,
         &["takes no more connections", "max_connections"],
     );
-    drop(held);
+    for conn in held {
+        conn.close().await.expect("closed");
+    }
 
     // And one that stops is told from one that was never there.
-    let fitting = || options(&server.url()).connections(2).expect("a number");
     let store = loop {
-        match PostgresStore::open(fitting().migrate(true)).await {
+        match PostgresStore::open(small().migrate(true)).await {
             Ok(store) => break store,
-            // The server has not noticed yet that the others are gone.
-            Err(error) => {
-                is_discreet(&error);
-                assert!(error.to_string().contains("takes no more"), "{error}");
-            }
+            // The server has not noticed yet that they are gone.
+            Err(OpenError::Store(error)) if error.is_transient() => {}
+            Err(error) => panic!("{error}"),
         }
     };
+    let url = server.url();
     server.stop_immediate().expect("stopped");
-    use queue_runtime::store::Admin;
     let error = store.counts().await.expect_err("it is gone");
     assert!(error.is_transient(), "{error}");
-    let error = refusal(options(&server.url())).await;
+    let error = refusal(options(&url)).await;
     says(&error, Unavailable, &["nothing accepts connections"]);
     server.restart().expect("it starts again");
     let mut counted = store.counts().await;
-    while counted.is_err() {
+    while let Err(error) = &counted {
+        assert!(error.is_transient(), "{error}");
         counted = store.counts().await;
     }
     assert_eq!(counted.expect("it answers").total(), 0);
