@@ -7,8 +7,9 @@ use sqlx::postgres::{PgConnection, PgRow};
 
 use super::aside::{self, Unreadable};
 use super::error::Fault;
+use super::instant::At;
 use super::lanes;
-use super::rows::{self, At, Lane, Taken, column, ids, limit, span_ms};
+use super::rows::{self, Lane, Taken, column, ids, limit, span_ms};
 use super::statements::Statements;
 use crate::job::Claimed;
 use crate::store::ClaimRequest;

@@ -9,8 +9,9 @@ use sqlx::postgres::PgConnection;
 
 use super::connect::Work;
 use super::error::Fault;
+use super::instant::At;
 use super::probe::probed;
-use super::rows::{At, column, ids, span_ms};
+use super::rows::{column, ids, span_ms};
 use super::statements::Statements;
 use crate::job::{Due, JobState, NewJob};
 use crate::store::Inserted;

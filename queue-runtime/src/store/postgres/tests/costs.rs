@@ -10,7 +10,8 @@ use super::world::{World, jobs, request, run};
 use crate::job::{Due, JobType, NewJob, QueueName};
 use crate::store::Store;
 use crate::store::postgres::claim::Asked;
-use crate::store::postgres::rows::{self, At, Lane, column, ids, limit};
+use crate::store::postgres::instant::At;
+use crate::store::postgres::rows::{self, Lane, column, ids, limit};
 use crate::store::postgres::statements::{Sql, SqlQuery, Statements};
 
 /// Pages that an index of a hundred times the size may cost more: its tree is higher by a level.
