@@ -6,13 +6,15 @@
 use crate::report::Suite;
 
 /// Budgets for suites that start processes, compilers or real stores.
-const BUDGETS: [(&str, u32); 9] = [
+const BUDGETS: [(&str, u32); 11] = [
     ("conformance", 180),
     ("crash", 180),
     ("faults", 60),
     ("histories", 240),
     ("it", 120),
     ("known_bad", 60),
+    ("own_servers", 60),
+    ("pooled", 180),
     ("servers", 60),
     ("tidy", 10),
     ("ui", 480),

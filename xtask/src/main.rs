@@ -31,8 +31,9 @@ Chores:
             that ran, and ends with the runner's closing line. Fails when a test fails and
             when no test ran. Doc tests are a step of `.ci/run`.
             Starts a throw-away Postgres for the tests, unless QUEUE_TEST_POSTGRES_URL names
-            one; PG_BIN names the folder of its programs. Without a server its tests are
-            skipped; if CI is set, that is a failure.
+            one, and another behind a pgbouncer in transaction mode, unless
+            QUEUE_TEST_PGBOUNCER_URL names one; PG_BIN names the folder of Postgres's
+            programs. Without a server its tests are skipped; if CI is set, that is a failure.
   examples [name]
             Runs every example, or one, the way its header says: one run per line
             `// run: -- <arguments>`, or one run without arguments when there is none. A line

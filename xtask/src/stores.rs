@@ -4,7 +4,7 @@
 //! to start it, and in which environment variable the tests find its URL.
 
 use anyhow::Result;
-use xtask::servers::{Options, Postgres, install};
+use xtask::servers::{Options, PgBouncer, PoolMode, Postgres, install};
 
 pub(crate) struct Store {
     /// The name that tests carry in their path: `conformance sqlite::a_late_settle_…`.
@@ -27,7 +27,10 @@ pub(crate) trait Serving {
 /// Where the tests find the URL of a Postgres server.
 pub(crate) const POSTGRES_URL: &str = "QUEUE_TEST_POSTGRES_URL";
 
-pub(crate) const STORES: [Store; 3] = [
+/// Where the tests find the URL of a pooler in transaction mode.
+pub(crate) const PGBOUNCER_URL: &str = "QUEUE_TEST_PGBOUNCER_URL";
+
+pub(crate) const STORES: [Store; 4] = [
     Store {
         name: "memory",
         server: None,
@@ -46,7 +49,43 @@ pub(crate) const STORES: [Store; 3] = [
             },
         }),
     },
+    Store {
+        name: "postgres_pooled",
+        server: Some(Server {
+            variable: PGBOUNCER_URL,
+            start: || {
+                install::postgres(None)?;
+                install::pgbouncer()?;
+                Ok(Box::new(Pooled::start()?))
+            },
+        }),
+    },
 ];
+
+/// A pooler and the server behind it, which nobody else has.
+struct Pooled {
+    // Before the server: the pooler ends first.
+    pooler: PgBouncer,
+    _server: Postgres,
+}
+
+impl Pooled {
+    fn start() -> Result<Self> {
+        let server = Postgres::start(Options::default())?;
+        // More than the suites' stores together have connections.
+        let clients = [("max_client_conn", "1000")];
+        Ok(Self {
+            pooler: PgBouncer::start_with(&server, PoolMode::Transaction, &clients)?,
+            _server: server,
+        })
+    }
+}
+
+impl Serving for Pooled {
+    fn url(&self) -> String {
+        self.pooler.url()
+    }
+}
 
 impl Serving for Postgres {
     fn url(&self) -> String {
@@ -133,8 +172,19 @@ mod tests {
         };
         check(&["memory::a"], &[], Some("sqlite"));
         check(&["memory::a", "it::sqlite::b"], &[], Some("postgres"));
-        check(&["memory::a", "sqlite::b"], &without_postgres(), None);
-        check(&["memory::a", "sqlite::b", "postgres::c"], &[], None);
+        check(
+            &["memory::a", "sqlite::b", "postgres_pooled::d"],
+            &without_postgres(),
+            None,
+        );
+        let all = [
+            "memory::a",
+            "sqlite::b",
+            "postgres::c",
+            "postgres_pooled::d",
+        ];
+        check(&all, &[], None);
+        check(&all[..3], &[], Some("postgres_pooled"));
     }
 
     #[test]
@@ -142,7 +192,8 @@ mod tests {
         let check = |tests: &[&str], expected: &str| {
             assert_eq!(that_ran(&owned(tests), &[]), expected);
         };
-        let none = "stores: memory (no test), sqlite (no test), postgres (no test)";
+        let none = "stores: memory (no test), sqlite (no test), postgres (no test), \
+                    postgres_pooled (no test)";
         check(&[], none);
         check(&["tidy::memory_is_a_word"], none);
         check(&["servers::postgres::tests::a"], none);
@@ -152,7 +203,8 @@ mod tests {
                 "conformance::memory::b",
                 "store::sqlite::rows::c",
             ],
-            "stores: memory (2 tests), sqlite (1 test), postgres (no test)",
+            "stores: memory (2 tests), sqlite (1 test), postgres (no test), \
+             postgres_pooled (no test)",
         );
     }
 
@@ -161,7 +213,8 @@ mod tests {
         let tests = owned(&["memory::a", "postgres::a", "postgres::b"]);
         assert_eq!(
             that_ran(&tests, &without_postgres()),
-            "stores: memory (1 test), sqlite (no test), postgres (skipped)\n\
+            "stores: memory (1 test), sqlite (no test), postgres (skipped), \
+             postgres_pooled (no test)\n\
              postgres: skipped, no server"
         );
     }

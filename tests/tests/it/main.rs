@@ -27,6 +27,7 @@ mod completing;
 mod processes;
 mod signals;
 mod sql_function;
+mod postgres;
 mod environment;
 mod postgres_server;
 mod forwarder;

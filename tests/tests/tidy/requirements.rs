@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::assert_clean;
 use crate::markdown::{codes, local_links, rows};
+use crate::named_tests::NamedTests;
 use crate::tree::{Tree, resolve};
 
 const PAGE: &str = "docs/requirements.md";
@@ -18,7 +19,7 @@ fn complaints(tree: &Tree) -> Vec<String> {
     let Some(page) = tree.text(PAGE) else {
         return vec![format!("{PAGE} is missing")];
     };
-    let functions = functions(tree);
+    let tests = NamedTests::of(tree);
     let mut complaints = Vec::new();
     let mut seen = BTreeSet::new();
     let is_row = |first: &str| first != "id" && !first.starts_with("---");
@@ -47,7 +48,7 @@ fn complaints(tree: &Tree) -> Vec<String> {
         if *state == "done" && named == 0 {
             complaints.push(format!("{id}: done, but no test and no page is named"));
         }
-        for test in codes(shown).filter(|test| !exists(tree, &functions, test)) {
+        for test in codes(shown).filter(|test| !tests.has(test)) {
             complaints.push(format!("{id}: there is no test `{test}`"));
         }
         for link in local_links(shown).filter(|link| !tree.has(&resolve(PAGE, link))) {
@@ -81,27 +82,6 @@ fn is_known(id: &str) -> bool {
             number.len() == *digits && number.parse().is_ok_and(|n: u32| (1..=*last).contains(&n))
         })
     })
-}
-
-/// A test is a function, perhaps with its module before it; a compile-time case is a file.
-fn exists(tree: &Tree, functions: &BTreeSet<&str>, test: &str) -> bool {
-    let name = test.rsplit("::").next().unwrap_or(test);
-    if test.contains('/') {
-        tree.has(test)
-    } else {
-        functions.contains(name)
-    }
-}
-
-/// The names of all functions in the tree.
-fn functions(tree: &Tree) -> BTreeSet<&str> {
-    let names = tree.below("", ".rs").flat_map(|(_, text)| {
-        text.split("fn ").skip(1).map(|rest| {
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-            &rest[..end.unwrap_or(rest.len())]
-        })
-    });
-    names.filter(|name| !name.is_empty()).collect()
 }
 
 #[test]

@@ -47,6 +47,15 @@ pub struct PgBouncer {
 impl PgBouncer {
     /// Starts a pooler in front of `postgres` and waits until a client gets through to it.
     pub fn start(postgres: &Postgres, mode: PoolMode) -> Result<Self> {
+        Self::start_with(postgres, mode, &[])
+    }
+
+    /// As [`start`](Self::start), with further settings by name.
+    pub fn start_with(
+        postgres: &Postgres,
+        mode: PoolMode,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
         let program = find::pgbouncer()?;
         let user = User::below_root()?;
         let folder = super::folder("pgbouncer", user.as_ref())?;
@@ -57,11 +66,11 @@ impl PgBouncer {
         for _ in 0..port::TRIED {
             let port = port::free()?;
             let users = users.display().to_string();
-            fs::write(
-                file("pgbouncer.ini"),
-                ini(postgres.port(), port, mode, &users),
-            )
-            .context("write the settings of pgbouncer")?;
+            let mut ini = ini(postgres.port(), port, mode, &users);
+            for (name, value) in settings {
+                ini.push_str(&format!("{name} = {value}\n"));
+            }
+            fs::write(file("pgbouncer.ini"), ini).context("write the settings of pgbouncer")?;
             let process = Process::start(Start {
                 program: &program,
                 arguments: vec![file("pgbouncer.ini").display().to_string()],

@@ -1,7 +1,8 @@
 //! Connections and transactions, each with the same promises and a bound on how long it may take.
 //!
-//! No connection keeps anything between two transactions: every setting is made by the statement
-//! that begins one, so that it works behind a pooler that changes servers in between.
+//! No connection keeps anything between two transactions but what every one of ours is opened with:
+//! the settings of a transaction are made by the statement that begins it, so that it works behind a
+//! pooler that changes servers in between.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,9 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Error as SqlxError, Transaction};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Connection, Error as SqlxError, Executor, Row, Transaction,
+};
 
-use super::error::{Fault, ends_connection, store_error};
+use super::error::{Fault, ends_connection, is_pooled, store_error};
 use super::options::{PostgresOptions, SEARCH_PATH};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::Seam;
@@ -45,7 +48,29 @@ pub(super) async fn connect(
             .await
             .map_err(|error| explained(options, operation, error))
     })
-    .await?
+    .await
+    .map_err(|error| of_server(options, error))?
+}
+
+/// Checks that a connection has the settings that it was opened with. A pooler may leave them out
+/// without a word; our prepared statements would then meet those of others on its servers, and
+/// one be carried out for another.
+pub(super) async fn verify_settings(
+    conn: &mut PgConnection,
+    options: &PostgresOptions,
+) -> Result<(), StoreError> {
+    if options.behind_pooler {
+        return Ok(());
+    }
+    let read = async {
+        let row = conn.fetch_one("show search_path").await?;
+        row.try_get::<String, _>(0)
+    };
+    match read.await {
+        Ok(path) if path == SEARCH_PATH => Ok(()),
+        Ok(_) => Err(is_pooled("open")),
+        Err(error) => Err(store_error("open", error)),
+    }
 }
 
 /// The connections of a store.
@@ -287,7 +312,11 @@ pub(super) fn explained(
     if !about_server {
         return store_error(operation, error);
     }
-    let plain = store_error(operation, error);
+    of_server(options, store_error(operation, error))
+}
+
+/// Adds which server it was.
+fn of_server(options: &PostgresOptions, plain: StoreError) -> StoreError {
     let said = format!("server {}: {}", options.server(), plain.message());
-    StoreError::new(plain.kind(), operation, said).caused_by(plain)
+    StoreError::new(plain.kind(), plain.operation(), said).caused_by(plain)
 }

@@ -144,10 +144,26 @@ pub(super) fn sqlstate(error: &SqlxError) -> Option<String> {
     }
 }
 
+/// What is said where a pooler stands in between and nobody has told us.
+const POOLER: &str = "a pooler stands before the server, and it keeps nothing of a connection \
+                      between two transactions. Open the queue with `behind_pooler(true)`, or \
+                      with `?pooler=transaction` in its address";
+
+/// The answer where a connection lacks the settings that it was opened with.
+pub(super) fn is_pooled(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Unsupported, operation, POOLER)
+}
+
 fn classify(error: &SqlxError) -> (StoreErrorKind, &'static str) {
-    match sqlstate(error) {
-        Some(state) => of_state(&state),
-        None => of_sqlx(error),
+    match error {
+        // So pgbouncer refuses the settings that a connection of ours begins with.
+        SqlxError::Database(said) if said.message().contains("unsupported startup parameter") => {
+            (StoreErrorKind::Unsupported, POOLER)
+        }
+        _ => match sqlstate(error) {
+            Some(state) => of_state(&state),
+            None => of_sqlx(error),
+        },
     }
 }
 
@@ -185,11 +201,7 @@ fn of_state(state: &str) -> (StoreErrorKind, &'static str) {
             "the server takes no more connections. Lower the pools' sizes, or raise \
              max_connections",
         ),
-        code::NO_SUCH_STATEMENT | code::STATEMENT_EXISTS => (
-            Unsupported,
-            "prepared statements do not work on this connection: it goes through a pooler that \
-             changes servers between transactions. Open the queue with `behind_pooler(true)`",
-        ),
+        code::NO_SUCH_STATEMENT | code::STATEMENT_EXISTS => (Unsupported, POOLER),
         code::NO_SUCH_DATABASE => (
             InvalidInput,
             "the database does not exist. Create it, or name another one",
@@ -247,7 +259,8 @@ fn of_sqlx(error: &SqlxError) -> (StoreErrorKind, &'static str) {
             "no connection became free in time. Raise `connections`, or look whether the server \
              answers",
         ),
-        SqlxError::Io(_) | SqlxError::WorkerCrashed | SqlxError::Protocol(_) => {
+        SqlxError::Io(error) => (Unavailable, of_io(error)),
+        SqlxError::WorkerCrashed | SqlxError::Protocol(_) => {
             (Unavailable, "the connection to the server is lost")
         }
         SqlxError::Tls(_) => (
@@ -260,6 +273,31 @@ fn of_sqlx(error: &SqlxError) -> (StoreErrorKind, &'static str) {
             (InvalidInput, "a value cannot be handed to Postgres")
         }
         _ => (Corrupt, "a stored value cannot be read"),
+    }
+}
+
+/// Why no byte comes through; each of these may be over in a moment.
+fn of_io(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ConnectionRefused => {
+            "nothing accepts connections at this host and port. Check both; if the server is \
+             starting, try again"
+        }
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            "there is no way to this host. Check its address and the network, and try again"
+        }
+        ErrorKind::TimedOut => {
+            "the host does not answer. Check its address and the firewalls, and try again"
+        }
+        // A socket in the file system.
+        ErrorKind::NotFound => "there is no such socket. Check the path; is the server running?",
+        // The system's resolver has no kind of its own; these are the standard library's words.
+        _ if error.to_string().contains("failed to lookup address") => {
+            "the host's name cannot be resolved. Check its spelling; if the name service was \
+             away, try again"
+        }
+        _ => "the connection to the server is lost. Try again",
     }
 }
 

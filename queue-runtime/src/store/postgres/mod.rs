@@ -8,6 +8,7 @@
 
 mod actions;
 mod aside;
+mod capacity;
 mod claim;
 mod connect;
 mod ear;
@@ -15,10 +16,12 @@ mod error;
 mod heartbeat;
 mod in_tx;
 mod insert;
+mod instant;
 mod lanes;
 mod listen;
 mod notify;
 mod options;
+mod probe;
 mod rows;
 pub mod schema;
 mod settle;
@@ -38,13 +41,14 @@ use tokio::sync::watch;
 use self::actions::Inside;
 use self::connect::{Begin, Form, Pool, Work};
 use self::error::Fault;
+use self::instant::At;
 use self::lanes::Lanes;
 pub use self::listen::Listening;
 pub use self::options::PostgresOptions;
-use self::rows::{At, Columns};
+use self::rows::Columns;
 use self::statements::{Parameters, Sql, Statements};
 use self::wake::Wakes;
-use crate::error::{OpenError, StoreError};
+use crate::error::{OpenError, StoreError, StoreErrorKind};
 
 /// A store in one schema of a Postgres database.
 pub struct PostgresStore {
@@ -78,6 +82,7 @@ impl PostgresStore {
         let begin = Begin::new(&options);
         let mut conn = connect::connect(&options, "open").await?;
         let checked = async {
+            connect::verify_settings(&mut conn, &options).await?;
             if options.migrate {
                 schema::migrate(&mut conn, &begin, &statements, &options.schema).await?;
             } else {
@@ -90,10 +95,17 @@ impl PostgresStore {
             let read = async {
                 let mut tx = begin.on(&mut conn).await?;
                 skew::compare(&mut tx, &statements, &options).await?;
+                let too_many = capacity::fault(&mut tx, &statements, &options).await?;
                 let row = statements.store_id.query().fetch_one(&mut *tx).await?;
-                Columns::of(&row).take::<String>()
+                Ok((too_many, Columns::of(&row).take::<String>()?))
             };
-            read.await.map_err(|fault: Fault| fault.into_store("open"))
+            let (too_many, store_id) = read
+                .await
+                .map_err(|fault: Fault| fault.into_store("open"))?;
+            match too_many {
+                None => Ok(store_id),
+                Some(rule) => Err(StoreError::new(StoreErrorKind::InvalidInput, "open", rule)),
+            }
         };
         let bound = options.statement_timeout;
         let store_id = connect::within(&*options.seam, bound, "open", checked).await??;

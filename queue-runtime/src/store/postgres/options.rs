@@ -121,12 +121,15 @@ impl PostgresOptions {
             let rule = "names no host. Write postgres://user@host/database";
             return Err(refuse(rule.to_owned()));
         }
+        if is_torn(rest) {
+            let rule = format!("has an `@` where none may be. {ENCODE}");
+            return Err(refuse(rule));
+        }
         let (kept, ours) = parted(url);
         let connect = PgConnectOptions::from_str(&kept).map_err(|error| {
             // A password with one of these characters tears the address apart.
             refuse(format!(
-                "is not a valid address ({}). Write `@ : / ? # %` in a user or password as %40 \
-                 %3A %2F %3F %23 %25",
+                "is not a valid address ({}). {ENCODE}",
                 without(&error.to_string(), url)
             ))
         })?;
@@ -266,15 +269,16 @@ impl PostgresOptions {
         self
     }
 
-    /// How long a statement waits for a row that another transaction has locked; 5 s unless said
-    /// otherwise.
+    /// How long a statement of a transaction waits for a row that another transaction has locked; 5 s
+    /// unless said otherwise, and a millisecond at least.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
-    /// How long a statement may take in all; 30 s unless said otherwise.
+    /// How long a statement may take in all; 30 s unless said otherwise, and a millisecond at least.
+    /// A call that has no answer 5 s after that is given up, whatever the server does.
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = timeout;
@@ -331,6 +335,26 @@ impl PostgresOptions {
 /// The parameters of a URL that are ours.
 const OURS: [&str; 4] = ["schema", "connections", "pooler", "notify"];
 
+/// How to write what has a meaning in an address.
+const ENCODE: &str = "Write `@ : / ? # %` in a user or password as %40 %3A %2F %3F %23 %25";
+
+/// Says whether an `@` stands behind the host, or what looks like it: then a password with a `/`,
+/// `?` or `#` has torn the address apart, and its end would be taken for a database's name.
+fn is_torn(rest: &str) -> bool {
+    let Some(end) = rest.find(['/', '?', '#']) else {
+        return false;
+    };
+    let (path, query) = match rest[end..].split_once('?') {
+        Some((path, query)) => (path, query),
+        None => (&rest[end..], ""),
+    };
+    // The value of a parameter may have one.
+    let names = query
+        .split('&')
+        .map(|parameter| parameter.split('=').next().unwrap_or(""));
+    path.contains('@') || query.contains('#') || names.into_iter().any(|name| name.contains('@'))
+}
+
 /// Takes our parameters out of a URL.
 fn parted(url: &str) -> (String, Vec<(String, String)>) {
     let Some((address, query)) = url.split_once('?') else {
@@ -354,11 +378,10 @@ fn parted(url: &str) -> (String, Vec<(String, String)>) {
 
 /// Leaves the user and password of a URL out, and cuts what is left.
 fn redacted(url: &str) -> String {
-    let shown = match url.split_once("://") {
-        Some((scheme, rest)) => match rest.rsplit_once('@') {
-            Some((_, host)) => format!("{scheme}://…@{host}"),
-            None => url.to_owned(),
-        },
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let scheme = &url[..url.len() - rest.len()];
+    let shown = match rest.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}…@{host}"),
         None => url.to_owned(),
     };
     let shown = match shown.split_once('?') {
@@ -411,6 +434,10 @@ mod tests {
         );
         check("postgres://app@host/db?notify=maybe", "on or off");
         check("postgres://app:p#w@host:x/db", "%23");
+        check("postgres://app:12/34@host/db", "%2F");
+        check("postgres://app:12?34@host/db", "%3F");
+        check("postgres://app:12#34@host/db", "%23");
+        check("postgres://app:1/2?3@host/db", "%2F");
     }
 
     #[test]
@@ -420,6 +447,13 @@ mod tests {
             "postgres://app:hunter2@host:port/db",
             "mysql://app:hunter2@host/db",
             "postgres://app:hun/ter2@host/db?pooler=x",
+            "postgres://app:12/hunter2@host/db",
+            "postgres://app:12?hunter2@host/db",
+            "postgres://app:12#hunter2@host/db",
+            "postgres://app@host:port/db?password=hunter2",
+            "postgres://app@host/db?password=hunter2&connections=1",
+            "postgres://app@host/db?sslmode=odd&password=hunter2",
+            "app:hunter2@host/db",
         ] {
             let said = refused(url);
             assert!(

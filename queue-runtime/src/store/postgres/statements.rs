@@ -103,6 +103,7 @@ statements! {
     aside_final = include_str!("sql/aside_final.sql");
     attempts = include_str!("sql/attempts.sql");
     cancel = include_str!("sql/cancel.sql");
+    capacity = include_str!("sql/capacity.sql");
     claim = include_str!("sql/claim.sql");
     clock = include_str!("sql/clock.sql");
     counts = include_str!("sql/counts.sql");
@@ -132,6 +133,7 @@ statements! {
     notify = include_str!("sql/notify.sql");
     prune = include_str!("sql/prune.sql");
     prune_attempts = include_str!("sql/prune_attempts.sql");
+    prune_bound = include_str!("sql/prune_bound.sql");
     prune_keys = include_str!("sql/prune_keys.sql");
     prune_windows = include_str!("sql/prune_windows.sql");
     replay = include_str!("sql/replay.sql");

@@ -1,11 +1,12 @@
 -- Takes due jobs from known lanes, each from a key on: starts their attempts and puts them under a
 -- lease. Chooses without locks, with some to spare for those that others take meanwhile, then locks
--- one by one in the order to run them until there are enough.
+-- one by one in the order to run them until there are enough. A job that was put off or replaced
+-- between look and lock is left out: the lock asks again for what may have changed.
 --
 -- The numbers beside the parameters are bounds that the planner can see; without them it expects
 -- millions of rows and compiles the statement anew at each call. A chosen job is found again by the
--- place of its row (ctid), which is cheaper than by its id: our snapshot keeps the row there. If
--- another transaction rewrites the job before we lock it, it has moved: then it stays waiting.
+-- place of its row (ctid), which is cheaper than by its id: our snapshot keeps the row there. One
+-- that another transaction rewrites before we lock it has moved, and stays waiting in any case.
 -- params: arrays with one element per lane: $1 places of the queues, $2 queues, $3 types, $4 payload
 --   schemas, $5 crashes, $6 priorities, $7 run_at and $8 id from which to look; $9 largest number
 --   of jobs, $10 how many to choose beyond that, $11 from how many crashes a job is a suspect,
@@ -38,9 +39,10 @@ with
       $8::uuid[]
     ) lane (place, queue, job_type, payload_schema, crashes, priority, run_at, id)
   ),
-  due (place, priority, run_at, id, spot, is_suspect, suspects) as (
+  due (place, payload_schema, priority, run_at, id, spot, is_suspect, suspects) as (
     select
       l.place,
+      l.payload_schema,
       l.priority,
       j.run_at,
       j.id,
@@ -90,7 +92,7 @@ with
   taken (place) as (
     select j.ctid
     from (
-      select spot
+      select spot, payload_schema
       from due
       where not is_suspect or suspects <= $12::bigint
       order by place, priority desc, run_at, id
@@ -100,6 +102,8 @@ with
       select ctid
       from {q}.jobs
       where ctid = chosen.spot
+        and payload_schema = chosen.payload_schema
+        and run_at <= (select now from clock)
         and locked_until is null
         and dedupe_slot = 0
       limit 1

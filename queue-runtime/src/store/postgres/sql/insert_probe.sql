@@ -2,8 +2,11 @@
 -- is made: then a unique index refuses it, and it is decided anew.
 --
 -- The slot behind is asked for as `> 0`: for `= 1` the planner would take jobs_behind and walk all
--- jobs that wait behind any key. Each look-up has a limit, for the planner: one that it may turn into
--- a join reads the whole table at each call, if the tables were empty when it was planned.
+-- jobs that wait behind any key.
+-- A key of a live job does not run out. One that was bound to a job just as that ended stays
+-- without an end, so it counts only as long as its window.
+-- Each look-up has a limit, for the planner: what it may turn into a join or a hash, it plans to
+-- read the whole table at each call if the tables were empty when it planned.
 -- params: arrays with one element per job: $1 ids, $2 job types, $3 idempotency keys, $4 dedupe
 --   keys held by live jobs, $5 dedupe keys held for a window, $6 payloads; $7 now or null
 -- returns: one row per job in order (whether the id is stored; of the idempotency key: job,
@@ -46,7 +49,14 @@ left join lateral (
   from {q}.idempotency_keys
   where job_type = asked.job_type
     and idempotency_key = asked.idempotency_key
-    and (expires_at is null or expires_at > clock.now)
+    and (
+      expires_at > clock.now
+      or expires_at is null
+      and (
+        {q}.later(created_at, window_ms) > clock.now
+        or (select true from {q}.jobs where id = job_id limit 1)
+      )
+    )
   limit 1
 ) k on true
 left join lateral (

@@ -138,3 +138,30 @@ async fn a_missing_grant_is_named() {
     store.close().await;
     world.end().await;
 }
+
+#[tokio::test]
+async fn more_connections_than_the_server_leaves_are_refused_with_both_numbers() {
+    let Some(mut ground) = Ground::shared() else {
+        return;
+    };
+    let schema = ground.schema();
+    let (role, connect) = ground.role().await;
+    let rights = format!("create schema {schema} authorization {role}");
+    ground.run(&rights).await;
+    ground
+        .run(&format!("alter role {role} connection limit 6"))
+        .await;
+    let options = || options_of(&connect, &schema).migrate(true);
+
+    let refused = refusal(options().connections(5).expect("a number")).await;
+    let said = refused.to_string();
+    assert_eq!(refused.kind(), StoreErrorKind::InvalidInput, "{said}");
+    assert!(
+        said.contains("are 7") && said.contains("this role 6"),
+        "{said}"
+    );
+
+    let fits = PostgresStore::open(options().connections(4).expect("a number")).await;
+    fits.expect("six are enough").close().await;
+    ground.end().await;
+}

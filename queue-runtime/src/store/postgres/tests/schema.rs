@@ -155,6 +155,31 @@ async fn a_newer_schema_is_served_unless_it_needs_a_newer_library() {
 }
 
 #[tokio::test]
+async fn an_older_schema_is_refused_until_somebody_asks_for_the_upgrade() {
+    let Some(world) = World::new().await else {
+        return;
+    };
+    world.store.insert(&jobs(1)).await.expect("stored");
+    let back = "drop function {q}.enqueue; delete from {q}.migrations where version > 1";
+    world.run(back).await;
+    let options = world.ground.options(&world.schema);
+
+    let error = refusal(options.clone()).await;
+
+    assert_eq!(error.kind(), StoreErrorKind::Schema);
+    let said = error.to_string();
+    assert!(said.contains("lack the change 2 (enqueue)"), "{said}");
+    assert!(said.contains("`.migrate()` to upgrade them"), "{said}");
+    for migrate in [true, false] {
+        let store = PostgresStore::open(options.clone().migrate(migrate)).await;
+        let store = store.expect("upgraded");
+        assert_eq!(store.counts().await.expect("counted").total(), 1);
+        store.close().await;
+    }
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_store_without_one_of_its_tables_is_opened_and_fails_later() {
     for table in ["jobs", "attempts", "versions", "meta"] {
         let Some(world) = World::new().await else {

@@ -1,0 +1,5 @@
+//! Postgres servers, and pgbouncer before them.
+
+mod world;
+mod opening;
+mod pooler;
