@@ -3,6 +3,7 @@
 
 mod clocks;
 mod costs;
+mod exchanges;
 mod in_tx;
 mod plans;
 mod pool;
