@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use crate::cache::Cache;
+use crate::error::EnqueueError;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use crate::error::FenceError;
+use crate::job::NewJob;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use crate::job::{Lease, Settlement};
 use crate::observe::Events;
 use crate::seam::{Seam, SystemSeam};
-use crate::store::Store;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-use crate::store::Tx;
 use crate::store::memory::MemoryStore;
 #[cfg(feature = "postgres")]
 use crate::store::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 use crate::store::sqlite::SqliteStore;
+use crate::store::{Inserted, Store, Tx};
 
 /// What producers and workers of one queue share.
 #[derive(Debug)]
@@ -106,12 +106,30 @@ impl Backend {
         }
     }
 
-    #[cfg(feature = "postgres")]
-    pub(crate) fn postgres(&self) -> Option<&Arc<PostgresStore>> {
-        match &self.sql {
-            SqlStore::Postgres(store) => Some(store),
-            _ => None,
+    /// Inserts jobs inside a caller's transaction.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) async fn insert_in(
+        &self,
+        tx: Tx<'_>,
+        jobs: &[NewJob],
+    ) -> Result<Vec<Inserted>, EnqueueError> {
+        match (tx, &self.sql) {
+            #[cfg(feature = "sqlite")]
+            (Tx::Sqlite(conn), SqlStore::Sqlite(store)) => store.insert_in(conn, jobs).await,
+            #[cfg(feature = "postgres")]
+            (Tx::Postgres(conn), SqlStore::Postgres(store)) => store.insert_in(conn, jobs).await,
+            (tx, _) => Err(EnqueueError::of_fence(elsewhere(&tx))),
         }
+    }
+
+    #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
+    pub(crate) async fn insert_in(
+        &self,
+        tx: Tx<'_>,
+        _: &[NewJob],
+    ) -> Result<Vec<Inserted>, EnqueueError> {
+        let Tx::None(never, _) = tx;
+        match never {}
     }
 
     /// Completes a job inside a caller's transaction.

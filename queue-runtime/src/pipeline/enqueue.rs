@@ -239,7 +239,11 @@ impl<'q, J: Job> Enqueue<'q, J> {
                     .insert(std::slice::from_ref(&new))
                     .await?
             }
-            Some(tx) => insert_in(self.backend, tx, std::slice::from_ref(&new)).await?,
+            Some(tx) => {
+                self.backend
+                    .insert_in(tx, std::slice::from_ref(&new))
+                    .await?
+            }
         };
         let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
         let told = (!is_staged).then_some(self.backend);
@@ -306,7 +310,7 @@ impl<'q, J: Job> EnqueueAll<'q, J> {
         let is_staged = self.tx.is_some();
         let inserted = match self.tx {
             None => self.backend.store().insert(&jobs).await?,
-            Some(tx) => insert_in(self.backend, tx, &jobs).await?,
+            Some(tx) => self.backend.insert_in(tx, &jobs).await?,
         };
         if inserted.len() != jobs.len() {
             return Err(no_answer().into());
@@ -504,32 +508,6 @@ fn conclude(
         }
         Inserted::Conflict { existing, fields } => {
             Err(EnqueueError::IdempotencyConflict { existing, fields })
-        }
-    }
-}
-
-async fn insert_in(
-    backend: &Backend,
-    tx: Tx<'_>,
-    jobs: &[NewJob],
-) -> Result<Vec<Inserted>, EnqueueError> {
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    let rule = format!("the queue is not kept in {}", tx.database());
-    match tx {
-        #[cfg(feature = "sqlite")]
-        Tx::Sqlite(connection) => match backend.sqlite() {
-            Some(store) => store.insert_in(connection, jobs).await,
-            None => Err(EnqueueError::OtherDatabase { rule }),
-        },
-        #[cfg(feature = "postgres")]
-        Tx::Postgres(connection) => match backend.postgres() {
-            Some(store) => store.insert_in(connection, jobs).await,
-            None => Err(EnqueueError::OtherDatabase { rule }),
-        },
-        #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
-        Tx::None(never, _) => {
-            let _ = (backend, jobs);
-            match never {}
         }
     }
 }
