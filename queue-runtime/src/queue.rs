@@ -72,8 +72,8 @@ impl Queue {
     /// ```
     ///
     /// # Errors
-    /// [`OpenError`](crate::OpenError), when it is awaited, if the address names no store, or the store cannot be
-    /// opened.
+    /// [`OpenError`](crate::OpenError), when it is awaited, if the address names no store, or the
+    /// store cannot be opened.
     pub fn open(url: impl AsRef<str>) -> Opening {
         Opening::of_url(url.as_ref())
     }
@@ -98,7 +98,8 @@ impl Queue {
     /// Opens the store that the environment names in `QUEUE_URL`, or else in `DATABASE_URL`.
     ///
     /// # Errors
-    /// [`OpenError`](crate::OpenError), when it is awaited, if neither is set, or as [`open`](Self::open).
+    /// [`OpenError`](crate::OpenError), when it is awaited, if neither is set, or as
+    /// [`open`](Self::open).
     pub fn from_env() -> Opening {
         Opening::of_environment()
     }

@@ -6,7 +6,11 @@
 //! The store's clock is the clock: callers pass spans, never instants that they made themselves.
 
 mod admin;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod listing;
 pub mod memory;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod migration;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -17,6 +21,8 @@ mod tx;
 mod versions;
 mod wake;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -133,6 +139,25 @@ pub struct ClaimRequest {
     pub lease: Duration,
     /// How many of the jobs may be suspects.
     pub suspects: Suspects,
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl ClaimRequest {
+    /// Names each queue once, in order, and each type once, with the highest of its schemas.
+    pub(crate) fn folded(&self) -> (Vec<&str>, BTreeMap<&str, u32>) {
+        let mut queues = Vec::with_capacity(self.queues.len());
+        for queue in &self.queues {
+            if !queues.contains(&queue.as_str()) {
+                queues.push(queue.as_str());
+            }
+        }
+        let mut job_types = BTreeMap::new();
+        for (job_type, schema) in &self.job_types {
+            let highest = job_types.entry(job_type.as_str()).or_default();
+            *highest = (*schema).max(*highest);
+        }
+        (queues, job_types)
+    }
 }
 
 /// Bounds the jobs of a claim that took their worker down before, so that one which does it

@@ -7,7 +7,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::job::{CacheKey, Dedupe, DedupeUntil, Idempotency, JobId, JobState, JobType, NewJob};
+use crate::job::{
+    CacheKey, Dedupe, DedupeUntil, Idempotency, JobId, JobState, JobType, NewJob, OnDuplicate,
+};
 use crate::rules::dedupe::{Decision, Met, decide};
 use crate::store::Inserted;
 
@@ -142,6 +144,9 @@ pub(crate) struct Plan<'a, J> {
     pub(crate) rewrites: Vec<(JobId, &'a J)>,
     /// Live jobs that a newcomer waits behind: they must not end before it is stored.
     pub(crate) behind: Vec<JobId>,
+    /// Waiting jobs that run in place of a newcomer that asked for a run after its own time: they
+    /// must not start before the newcomer's transaction is committed.
+    pub(crate) instead: Vec<JobId>,
     /// Versions to announce; with the id of the job where nobody has looked whether that is
     /// stored already, since then it counts for nothing.
     pub(crate) versions: Vec<(&'a CacheKey, Option<JobId>)>,
@@ -161,6 +166,7 @@ pub(crate) fn plan<J: Offered>(
         windows: Vec::new(),
         rewrites: Vec::new(),
         behind: Vec::new(),
+        instead: Vec::new(),
         versions: Vec::new(),
     };
     for new in jobs {
@@ -211,6 +217,9 @@ impl<'a, J: Offered> Plan<'a, J> {
                 if rewrite {
                     self.rewrites.push((holder.id, new));
                 }
+                if is_rerun(keys) && is_in_a_slot(met, holder.id) {
+                    self.instead.push(holder.id);
+                }
                 if bind {
                     let ended = Some(holder.state).filter(|state| state.is_final());
                     self.bind(keys, holder.id, ended);
@@ -242,4 +251,15 @@ impl<'a, J: Offered> Plan<'a, J> {
             });
         }
     }
+}
+
+fn is_rerun(keys: Keys<'_>) -> bool {
+    let mode = keys.dedupe.map(|dedupe| dedupe.on_duplicate);
+    keys.held().is_some() && mode == Some(OnDuplicate::Rerun)
+}
+
+/// Whether a job waits in one of the places of a dedupe key.
+fn is_in_a_slot(met: &Met, id: JobId) -> bool {
+    let mut holders = met.slots.iter().flatten();
+    holders.any(|holder| holder.id == id && holder.state == JobState::Queued)
 }

@@ -191,21 +191,9 @@ impl Street {
             } = finished;
             match ran {
                 Ran::Success(_) => self.settle(claimed, Outcome::Success, took),
-                Ran::Ended(outcome) => self.settle_maybe_staged(claimed, outcome, took, is_staged),
-                Ran::Completed(_) => {
-                    self.claims.released(&claimed);
-                    self.shared.leases.remove(claimed.lease());
-                    let completed = Pending {
-                        settlement: transition::complete(&Standing::from(&claimed)),
-                        claimed,
-                        took,
-                        is_uncertain: false,
-                        is_staged,
-                    };
-                    let done = Settled::Applied(JobState::Done);
-                    self.shared
-                        .report(settle::event(&completed, done, &self.shared.id));
-                }
+                Ran::Ended(outcome) if is_staged => self.settle_staged(claimed, outcome, took),
+                Ran::Ended(outcome) => self.settle(claimed, outcome, took),
+                Ran::Completed(_) => self.completed(claimed, took),
                 Ran::Abandoned => {
                     let lease = claimed.lease();
                     self.claims.released(&claimed);
@@ -223,18 +211,40 @@ impl Street {
             .ended(ended, self.shared.backend.seam().elapsed());
     }
 
-    fn settle(&mut self, claimed: Claimed, outcome: Outcome, took: Duration) {
-        self.settle_maybe_staged(claimed, outcome, took, false);
+    /// Tells of a job that its handler has completed itself; nothing is left to settle.
+    fn completed(&mut self, claimed: Claimed, took: Duration) {
+        self.claims.released(&claimed);
+        self.shared.leases.remove(claimed.lease());
+        let completed = Pending {
+            settlement: transition::complete(&Standing::from(&claimed)),
+            claimed,
+            took,
+            is_uncertain: false,
+            is_staged: true,
+        };
+        let done = Settled::Applied(JobState::Done);
+        self.shared
+            .report(settle::event(&completed, done, &self.shared.id));
     }
 
     /// Decides what becomes of a job and queues that for the store.
-    fn settle_maybe_staged(
-        &mut self,
-        claimed: Claimed,
-        outcome: Outcome,
-        took: Duration,
-        is_staged: bool,
-    ) {
+    fn settle(&mut self, claimed: Claimed, outcome: Outcome, took: Duration) {
+        let decided = self.decided(claimed, outcome, took);
+        self.outbound.push(decided);
+    }
+
+    /// The same for a job that its handler may have completed itself: if the store refuses, what has
+    /// become of the job is looked up.
+    fn settle_staged(&mut self, claimed: Claimed, outcome: Outcome, took: Duration) {
+        let decided = self.decided(claimed, outcome, took);
+        self.outbound.push(Pending {
+            is_uncertain: true,
+            is_staged: true,
+            ..decided
+        });
+    }
+
+    fn decided(&self, claimed: Claimed, outcome: Outcome, took: Duration) -> Pending {
         let seam = self.shared.backend.seam();
         let limits = self.shared.config.limits;
         let backoff = match self.shared.registry.find(&claimed.job_type) {
@@ -248,13 +258,13 @@ impl Street {
             self.shared.store_time(&claimed, seam.elapsed()),
             seam.random(),
         );
-        self.outbound.push(Pending {
+        Pending {
             settlement,
             claimed,
             took,
-            is_uncertain: is_staged,
-            is_staged,
-        });
+            is_uncertain: false,
+            is_staged: false,
+        }
     }
 
     /// Starts the next exchange with the store if there is anything to say or to ask.

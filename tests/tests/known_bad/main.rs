@@ -93,6 +93,15 @@ known_bad!(sqlite, SqliteFixture::new(); wakes, durable);
 known_bad!(postgres, PostgresFixture::new(); wakes, durable);
 
 #[test]
+fn the_page_on_testing_names_the_case_that_is_there_for_each_fault() {
+    let page = include_str!("../../../docs/testing.md");
+    for fault in Fault::ALL {
+        let case = fault.caught_by().expect("a fault has a case");
+        assert!(page.contains(&format!("| `{case}` |")), "{fault:?}: {case}");
+    }
+}
+
+#[test]
 fn every_fault_has_its_test() {
     assert_eq!(each_fault!(list_of_all), Fault::ALL);
 }

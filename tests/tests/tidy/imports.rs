@@ -31,7 +31,7 @@ enum Covers {
     Stages,
 }
 
-const TABLE: [Row; 24] = [
+const TABLE: [Row; 26] = [
     // L0: words, data only.
     row(0, "words", "time", Covers::Everything),
     row(0, "words", "error", Covers::Everything),
@@ -45,6 +45,8 @@ const TABLE: [Row; 24] = [
     row(2, "store", "store::wake", Covers::Everything),
     row(2, "store", "store::tx", Covers::Everything),
     row(2, "store", "store::round", Covers::Everything),
+    row(2, "store", "store::listing", Covers::Everything),
+    row(2, "store", "store::migration", Covers::Everything),
     row(2, "observe", "observe", Covers::Everything),
     row(2, SEAM, "seam", Covers::Everything),
     // L3: backends, which never import each other.

@@ -7,7 +7,8 @@ use super::aside::{self, Unreadable};
 use super::claim::{Claim, Claiming};
 use super::connect::Work;
 use super::error::Fault;
-use super::rows::{self, At, Columns, ids, limit, span_ms};
+use super::instant::At;
+use super::rows::{self, Columns, ids, limit, span_ms};
 use super::settle::{self, Final, settle};
 use super::statements::Statements;
 use crate::job::{JobId, JobRecord, JobState, OutcomeKind, Settled, Settlement};
@@ -210,6 +211,13 @@ impl Work for Prune<'_> {
                 .prune_attempts
                 .query()
                 .bind(ids(jobs.iter().copied()))
+                .execute(&mut *conn)
+                .await?;
+            statements
+                .prune_bound
+                .query()
+                .bind(ids(jobs.iter().copied()))
+                .bind(now)
                 .execute(&mut *conn)
                 .await?;
         }

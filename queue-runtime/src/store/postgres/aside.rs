@@ -8,7 +8,8 @@
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::error::Fault;
-use super::rows::{self, At, Columns, column, ids};
+use super::instant::At;
+use super::rows::{self, Columns, column, ids};
 use super::settle;
 use super::statements::Statements;
 use crate::job::{JobId, JobState};

@@ -1,14 +1,15 @@
 //! Takes due jobs: one statement finds the lanes in which they wait, unless those are remembered,
 //! and one chooses jobs from them, starts their attempts and puts them under a lease.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::aside::{self, Unreadable};
 use super::error::Fault;
+use super::instant::At;
 use super::lanes;
-use super::rows::{self, At, Lane, Taken, column, ids, limit, span_ms};
+use super::rows::{self, Lane, Taken, column, ids, limit, span_ms};
 use super::statements::Statements;
 use crate::job::Claimed;
 use crate::store::ClaimRequest;
@@ -29,20 +30,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Writes a request down; naming a queue or type twice means naming it once.
+    /// Writes a request down.
     pub(super) fn new(request: &ClaimRequest) -> Self {
-        let mut queues: Vec<String> = Vec::with_capacity(request.queues.len());
-        for queue in &request.queues {
-            if !queues.iter().any(|named| named == queue.as_str()) {
-                queues.push(queue.as_str().to_owned());
-            }
-        }
-        let mut highest: BTreeMap<&str, u32> = BTreeMap::new();
-        for (job_type, schema) in &request.job_types {
-            let known = highest.entry(job_type.as_str()).or_default();
-            *known = (*schema).max(*known);
-        }
-        let (job_types, schemas) = highest
+        let (queues, job_types) = request.folded();
+        let queues = queues.into_iter().map(str::to_owned).collect();
+        let (job_types, schemas) = job_types
             .into_iter()
             .map(|(job_type, schema)| (job_type.to_owned(), i64::from(schema)))
             .unzip();
@@ -139,6 +131,7 @@ impl Claim<'_> {
             .bind(self.asked.queues.clone())
             .bind(self.asked.job_types.clone())
             .bind(self.asked.schemas.clone())
+            .bind(self.now)
             .fetch_all(&mut *conn)
             .await?;
         found.iter().map(rows::lane).collect()

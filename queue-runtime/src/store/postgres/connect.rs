@@ -1,7 +1,8 @@
 //! Connections and transactions, each with the same promises and a bound on how long it may take.
 //!
-//! No connection keeps anything between two transactions: every setting is made by the statement
-//! that begins one, so that it works behind a pooler that changes servers in between.
+//! No connection keeps anything between two transactions but what every one of ours is opened with:
+//! the settings of a transaction are made by the statement that begins it, so that it works behind a
+//! pooler that changes servers in between.
 
 use std::ops::Deref;
 use std::sync::Arc;

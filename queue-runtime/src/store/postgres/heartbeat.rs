@@ -11,8 +11,9 @@ use uuid::Uuid;
 
 use super::connect::{self, Begin};
 use super::error::Fault;
+use super::instant::At;
 use super::options::PostgresOptions;
-use super::rows::{At, Columns, span_ms};
+use super::rows::{Columns, span_ms};
 use super::statements::Statements;
 use crate::error::StoreError;
 use crate::job::{Lease, LeaseToken};

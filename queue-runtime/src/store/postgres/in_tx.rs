@@ -5,8 +5,10 @@
 //! settings stay as they are: one whose search path puts `pg_catalog` behind a schema of strangers
 //! gets theirs in our statements too.
 
-use sqlx::Executor;
+use std::ops::{Deref, DerefMut};
+
 use sqlx::postgres::PgConnection;
+use sqlx::{Connection, Executor, Postgres, Transaction};
 
 use super::PostgresStore;
 use super::connect::Work;
@@ -50,22 +52,22 @@ impl PostgresStore {
         };
         for _ in 0..ROUNDS_MAX {
             let begun = self.part("insert", conn).await;
-            let part = begun.map_err(EnqueueError::of_fence)?;
+            let mut part = begun.map_err(EnqueueError::of_fence)?;
             let inserted = async {
-                let inserted = insert.run(conn).await?;
+                let inserted = insert.run(&mut part).await?;
                 if has_new(&inserted) {
-                    self.tell_at_commit(conn).await?;
+                    self.tell_at_commit(&mut part).await?;
                 }
                 Ok::<_, Fault>(inserted)
             };
             match inserted.await {
                 Ok(inserted) => {
-                    part.keep(conn).await.map_err(refuse)?;
+                    part.keep().await.map_err(refuse)?;
                     return Ok(inserted);
                 }
                 Err(fault) => {
                     // If the connection is gone already, there is nothing left to undo on it.
-                    let undone = part.undo(conn).await;
+                    let undone = part.undo().await;
                     if !fault.is_undone_with_its_part() || undone.is_err() {
                         return Err(refuse(fault));
                     }
@@ -87,18 +89,19 @@ impl PostgresStore {
     ) -> Result<(), FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store("complete_in"));
         let now = self.manual_now();
-        let part = self.part("complete_in", conn).await?;
+        let mut part = self.part("complete_in", conn).await?;
         let settlements = std::slice::from_ref(settlement);
         let settled = async {
-            let (answers, wake) = settle::settle(conn, &self.statements, now, settlements).await?;
+            let settle = settle::settle(&mut part, &self.statements, now, settlements);
+            let (answers, wake) = settle.await?;
             if wake {
-                self.tell_at_commit(conn).await?;
+                self.tell_at_commit(&mut part).await?;
             }
             Ok::<_, Fault>(answers)
         };
         match settled.await {
             Ok(answers) => {
-                part.keep(conn).await.map_err(refuse)?;
+                part.keep().await.map_err(refuse)?;
                 match answers.first() {
                     Some(Settled::Applied(_)) => Ok(()),
                     _ => Err(FenceError::LeaseLost { id: settlement.id }),
@@ -106,7 +109,7 @@ impl PostgresStore {
             }
             Err(fault) => {
                 // If the connection is gone already, there is nothing left to undo on it.
-                let _ = part.undo(conn).await;
+                let _ = part.undo().await;
                 Err(refuse(fault))
             }
         }
@@ -120,9 +123,9 @@ impl PostgresStore {
     /// that is an error of kind `InvalidInput`.
     pub async fn fence_in(&self, conn: &mut PgConnection, lease: Lease) -> Result<(), FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store("fence_in"));
-        let part = self.part("fence_in", conn).await?;
-        if part == Part::Whole {
-            part.undo(conn).await.map_err(refuse)?;
+        let mut part = self.part("fence_in", conn).await?;
+        if matches!(part, Part::Whole(_)) {
+            part.undo().await.map_err(refuse)?;
             return Err(FenceError::Store(StoreError::new(
                 StoreErrorKind::InvalidInput,
                 "fence_in",
@@ -132,16 +135,16 @@ impl PostgresStore {
         }
         let fence = self.statements.fence.query();
         let fence = fence.bind(*lease.id.as_uuid()).bind(lease.token.get());
-        match conn.fetch_optional(fence).await {
+        match part.fetch_optional(fence).await {
             Ok(held) => {
                 // The lock outlives our part.
-                part.keep(conn).await.map_err(refuse)?;
+                part.keep().await.map_err(refuse)?;
                 let lost = FenceError::LeaseLost { id: lease.id };
                 held.map(drop).ok_or(lost)
             }
             Err(error) => {
                 // If the connection is gone already, there is nothing left to undo on it.
-                let _ = part.undo(conn).await;
+                let _ = part.undo().await;
                 Err(refuse(Fault::Sql(error)))
             }
         }
@@ -149,17 +152,17 @@ impl PostgresStore {
 
     /// Begins our part of the caller's transaction, if that is on our database. If it is not, the
     /// transaction is as it was: the look-up itself has failed, but in our part of it.
-    async fn part(
+    async fn part<'c>(
         &self,
         operation: &'static str,
-        conn: &mut PgConnection,
-    ) -> Result<Part, FenceError> {
+        conn: &'c mut PgConnection,
+    ) -> Result<Part<'c>, FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store(operation));
-        let part = Part::begin(conn).await.map_err(refuse)?;
-        match self.verify_database(conn).await {
+        let mut part = Part::begin(conn).await.map_err(refuse)?;
+        match self.verify_database(operation, &mut part).await {
             Ok(()) => Ok(part),
             Err(refused) => {
-                part.undo(conn).await.map_err(refuse)?;
+                part.undo().await.map_err(refuse)?;
                 Err(refused)
             }
         }
@@ -180,7 +183,11 @@ impl PostgresStore {
     }
 
     /// Checks that the caller's transaction is on our database.
-    async fn verify_database(&self, conn: &mut PgConnection) -> Result<(), FenceError> {
+    async fn verify_database(
+        &self,
+        operation: &'static str,
+        conn: &mut PgConnection,
+    ) -> Result<(), FenceError> {
         let other = |rule: &str| {
             Err(FenceError::OtherDatabase {
                 rule: rule.to_owned(),
@@ -195,52 +202,71 @@ impl PostgresStore {
             Err(refused) if error::lacks_our_tables(&refused) => {
                 other("it has no queue in the schema of ours")
             }
-            Err(refused) => Err(FenceError::Store(store_error("in_tx", refused))),
+            Err(refused) => Err(FenceError::Store(store_error(operation, refused))),
         }
     }
 }
 
 /// Our part of a caller's transaction, which can be undone without the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum Part<'c> {
     /// Inside the caller's transaction.
-    Savepoint,
-    /// The caller has no open transaction: ours is all there is.
-    Whole,
+    Savepoint(&'c mut PgConnection),
+    /// The caller has no open transaction: ours is all there is. It is undone when it is dropped,
+    /// so that one that is given up half-way does not stay open on the caller's connection.
+    Whole(Transaction<'c, Postgres>),
 }
 
-impl Part {
-    /// Begins it. Plain statements and not sqlx's, which counts only the transactions that it has
-    /// begun itself: a caller may have written `begin` by hand.
-    async fn begin(conn: &mut PgConnection) -> Result<Self, Fault> {
+impl<'c> Part<'c> {
+    /// Begins it. A savepoint by hand and not sqlx's, which counts only the transactions that it
+    /// has begun itself: a caller may have written `begin` by hand.
+    async fn begin(conn: &'c mut PgConnection) -> Result<Self, Fault> {
         match conn.execute("savepoint queue_part").await {
-            Ok(_) => Ok(Self::Savepoint),
+            Ok(_) => Ok(Self::Savepoint(conn)),
             Err(refused) if error::lacks_transaction(&refused) => {
-                conn.execute("begin").await?;
-                Ok(Self::Whole)
+                Ok(Self::Whole(conn.begin().await?))
             }
             Err(refused) => Err(Fault::Sql(refused)),
         }
     }
 
-    async fn keep(self, conn: &mut PgConnection) -> Result<(), Fault> {
+    async fn keep(self) -> Result<(), Fault> {
         match self {
-            Self::Savepoint => conn.execute("release savepoint queue_part").await?,
-            Self::Whole => conn.execute("commit").await?,
-        };
+            Self::Savepoint(conn) => {
+                conn.execute("release savepoint queue_part").await?;
+            }
+            Self::Whole(tx) => tx.commit().await?,
+        }
         Ok(())
     }
 
-    async fn undo(self, conn: &mut PgConnection) -> Result<(), Fault> {
+    async fn undo(self) -> Result<(), Fault> {
         match self {
-            Self::Savepoint => {
+            Self::Savepoint(conn) => {
                 conn.execute("rollback to savepoint queue_part").await?;
                 conn.execute("release savepoint queue_part").await?;
             }
-            Self::Whole => {
-                conn.execute("rollback").await?;
-            }
+            Self::Whole(tx) => tx.rollback().await?,
         }
         Ok(())
+    }
+}
+
+impl Deref for Part<'_> {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        match self {
+            Self::Savepoint(conn) => conn,
+            Self::Whole(tx) => tx,
+        }
+    }
+}
+
+impl DerefMut for Part<'_> {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        match self {
+            Self::Savepoint(conn) => conn,
+            Self::Whole(tx) => tx,
+        }
     }
 }

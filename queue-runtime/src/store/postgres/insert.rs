@@ -5,14 +5,15 @@
 //! one a lost race, and it is decided anew. Rows are written in the order of their keys, so that
 //! two bulks never wait for each other.
 
-use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::postgres::PgConnection;
 
 use super::connect::Work;
 use super::error::Fault;
-use super::rows::{At, Columns, column, ids, span_ms};
+use super::instant::At;
+use super::probe::probed;
+use super::rows::{column, ids, span_ms};
 use super::statements::Statements;
-use crate::job::{Due, Fingerprint, JobState, NewJob};
-use crate::rules::dedupe::{Holder, Met};
+use crate::job::{Due, JobState, NewJob};
 use crate::store::Inserted;
 use crate::store::round::{self, Offered as _, Plan, Probed};
 
@@ -134,9 +135,9 @@ impl Insert<'_> {
         Ok(())
     }
 
-    /// Holds the live jobs that newcomers wait behind.
+    /// Holds the live jobs that newcomers wait behind, or that run in their place.
     async fn hold(&self, conn: &mut PgConnection, plan: &Plan<'_, NewJob>) -> Result<(), Fault> {
-        if plan.behind.is_empty() {
+        if plan.behind.is_empty() && plan.instead.is_empty() {
             return Ok(());
         }
         let held = self
@@ -144,9 +145,10 @@ impl Insert<'_> {
             .insert_behind
             .query()
             .bind(ids(plan.behind.iter().copied()))
+            .bind(ids(plan.instead.iter().copied()))
             .fetch_all(&mut *conn)
             .await?;
-        match held.len() == plan.behind.len() {
+        match held.len() == plan.behind.len() + plan.instead.len() {
             true => Ok(()),
             false => Err(Fault::Lost),
         }
@@ -297,40 +299,4 @@ fn all(affected: u64, meant: usize) -> Result<(), Fault> {
 /// A version as it is stored; the rules keep versions within 63 bits.
 fn stored(version: u64) -> i64 {
     i64::try_from(version).unwrap_or(i64::MAX)
-}
-
-/// Reads a row of the probe.
-fn probed(row: &PgRow) -> Result<Probed, Fault> {
-    let mut columns = Columns::of(row);
-    let stored = columns.take()?;
-    let key_job = columns.id_opt()?;
-    let fingerprint: Option<String> = columns.take()?;
-    let state: Option<JobState> = columns.parsed_opt("final_state")?;
-    let request = key_job.zip(fingerprint).map(|(id, fingerprint)| {
-        // A job that is gone without a remembered state was final, or it would still be here.
-        let state = state.unwrap_or(JobState::Done);
-        let holder = Holder {
-            id,
-            state,
-            payload_differs: false,
-        };
-        (holder, Fingerprint::from_stored(fingerprint))
-    });
-    let met = Met {
-        request,
-        window: holder(&mut columns)?,
-        slots: [holder(&mut columns)?, holder(&mut columns)?],
-    };
-    Ok(Probed { stored, met })
-}
-
-fn holder(columns: &mut Columns<'_>) -> Result<Option<Holder>, Fault> {
-    let id = columns.id_opt()?;
-    let state: Option<JobState> = columns.parsed_opt("status")?;
-    let payload_differs: bool = columns.take()?;
-    Ok(id.map(|id| Holder {
-        id,
-        state: state.unwrap_or(JobState::Done),
-        payload_differs,
-    }))
 }

@@ -269,15 +269,16 @@ impl PostgresOptions {
         self
     }
 
-    /// How long a statement waits for a row that another transaction has locked; 5 s unless said
-    /// otherwise.
+    /// How long a statement of a transaction waits for a row that another transaction has locked; 5 s
+    /// unless said otherwise, and a millisecond at least.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
-    /// How long a statement may take in all; 30 s unless said otherwise.
+    /// How long a statement may take in all; 30 s unless said otherwise, and a millisecond at least.
+    /// A call that has no answer 5 s after that is given up, whatever the server does.
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = timeout;

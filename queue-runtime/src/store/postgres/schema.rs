@@ -14,21 +14,11 @@ use super::error::{Fault, lacks_our_tables, store_error};
 use super::rows::Columns;
 use super::statements::{Statements, bound};
 use crate::error::{StoreError, StoreErrorKind};
+pub use crate::store::migration::Migration;
+use crate::store::migration::{Applied, next};
 
-/// One change of the tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Migration {
-    /// Its number, from 1 without a gap.
-    pub version: i64,
-    /// What it is about.
-    pub name: &'static str,
-    /// The oldest library, by its newest migration, that can serve the tables after it.
-    pub compatible_from: i64,
-    /// The statements, ready to be printed or run.
-    pub sql: String,
-}
-
-/// Returns every change that this library knows, oldest first, for a schema of this name.
+/// Returns every change that this library knows, oldest first, for a schema of this name, which is
+/// one that [`PostgresOptions::schema`](super::PostgresOptions::schema) takes.
 ///
 /// To make the tables by hand, run `create schema`, `create table <schema>.migrations` as
 /// [`printed`] shows them, and these in order.
@@ -51,7 +41,8 @@ pub fn migrations(schema: &str) -> Vec<Migration> {
 }
 
 /// Returns one script that makes the tables in a new schema of this name and records how far they
-/// have come, for people who change their databases themselves.
+/// have come, for people who change their databases themselves. The name is one that
+/// [`PostgresOptions::schema`](super::PostgresOptions::schema) takes; it is not checked here.
 pub fn printed(schema: &str) -> String {
     let statements = Statements::new(schema, false);
     let mut script = format!(
@@ -85,13 +76,6 @@ const TABLES: [&str; 7] = [
     "dedupe_windows",
     "versions",
 ];
-
-/// How far a database has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Applied {
-    newest: i64,
-    compatible_from: i64,
-}
 
 /// What a database holds of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,23 +314,31 @@ async fn read_found(
     })
 }
 
-/// Chooses the next change to make, or refuses tables that are too new for this library.
-fn next(known: &[Migration], applied: Option<Applied>) -> Result<Option<&Migration>, StoreError> {
-    let ours = known.last().map_or(0, |newest| newest.version);
-    let Some(applied) = applied else {
-        return Ok(known.first());
-    };
-    if applied.compatible_from > ours {
-        let Applied {
-            newest,
-            compatible_from,
-        } = applied;
-        return Err(refused(format!(
-            "this library knows schema {ours}, the database has schema {newest}, which needs \
-             a library of schema {compatible_from} at least. Update this program"
-        )));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_tables_is_what_the_migrations_make() {
+        let made: Vec<String> = migrations("jobs")
+            .iter()
+            .flat_map(|migration| migration.sql.split("create table ").skip(1))
+            .filter_map(|rest| rest.split_whitespace().next().map(str::to_owned))
+            .collect();
+        assert_eq!(made, TABLES.map(|table| format!("\"jobs\".{table}")));
     }
-    Ok(known
-        .iter()
-        .find(|migration| migration.version > applied.newest))
+
+    #[test]
+    fn migrations_are_numbered_without_a_gap() {
+        let known = migrations("jobs");
+        let numbers: Vec<_> = known.iter().map(|change| change.version).collect();
+        let expected: Vec<_> = (1..).take(numbers.len()).collect();
+        assert_eq!(numbers, expected);
+        assert!(
+            known
+                .iter()
+                .all(|change| change.compatible_from <= change.version
+                    && !change.sql.contains("{q}"))
+        );
+    }
 }

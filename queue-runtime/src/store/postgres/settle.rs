@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::error::Fault;
-use super::rows::{At, Columns, column, ids, span_ms};
+use super::instant::At;
+use super::rows::{Columns, column, ids, span_ms};
 use super::statements::Statements;
 use crate::job::{
     Change, DeadReason, JobId, JobState, LeaseToken, OutcomeKind, Settled, Settlement,

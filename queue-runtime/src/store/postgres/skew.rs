@@ -6,8 +6,9 @@ use std::time::Duration;
 use sqlx::postgres::PgConnection;
 
 use super::error::Fault;
+use super::instant::At;
 use super::options::PostgresOptions;
-use super::rows::{At, Columns};
+use super::rows::Columns;
 use super::statements::Statements;
 use crate::time::Timestamp;
 

@@ -133,6 +133,7 @@ statements! {
     notify = include_str!("sql/notify.sql");
     prune = include_str!("sql/prune.sql");
     prune_attempts = include_str!("sql/prune_attempts.sql");
+    prune_bound = include_str!("sql/prune_bound.sql");
     prune_keys = include_str!("sql/prune_keys.sql");
     prune_windows = include_str!("sql/prune_windows.sql");
     replay = include_str!("sql/replay.sql");

@@ -11,21 +11,20 @@ use super::claim::Claim;
 use super::error::{Fault, closed};
 use super::heartbeat::PostgresHeartbeat;
 use super::insert::{self, Insert, InsertPlain};
-use super::rows::{self, At, Columns, Place, limit};
+use super::instant::At;
+use super::rows::{self, Columns, limit};
 use super::statements::Parameters;
 use super::{PostgresStore, all, aside, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
 };
+use crate::store::listing::Listing;
 use crate::store::{
     Admin, Cancelling, ClaimRequest, Counts, Heartbeat, Inserted, Pruned, Replaying, Retention,
     Store, Versions, WakeListener,
 };
 use crate::time::Timestamp;
-
-/// How often one listing of final jobs reads on because some cannot be read.
-const LOOKS_MAX: usize = 100;
 
 #[async_trait]
 impl Store for PostgresStore {
@@ -215,38 +214,19 @@ impl Admin for PostgresStore {
         before: Option<(Timestamp, JobId)>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        let mut before = before.map(|(at, id)| Place { at, id });
-        let mut listed = Vec::new();
-        for _ in 0..LOOKS_MAX {
-            let wanted = count - listed.len();
-            let (at, id) = before
-                .map(|place| (At(place.at), *place.id.as_uuid()))
-                .unzip();
+        let mut listing = Listing::new(before, count);
+        while let Some((before, left)) = listing.wanted() {
+            let (at, id) = before.map(|(at, id)| (At(at), *id.as_uuid())).unzip();
             let parameters = Parameters::none()
                 .and(state.as_str())
                 .and(at)
                 .and(id)
-                .and(limit(wanted));
+                .and(limit(left));
             let sql = &self.statements.finished;
             let rows = self.read("finished", sql, parameters).await?;
-            let page = all("finished", &rows, rows::finished)?;
-            let is_last = page.len() < wanted;
-            before = None;
-            for (place, record) in page {
-                match record {
-                    Ok(record) => listed.push(record),
-                    Err(fault) => {
-                        let fault = fault.into_store("finished");
-                        tracing::error!(job_id = %place.id, %fault, "left out of the final jobs");
-                    }
-                }
-                before = Some(place);
-            }
-            if is_last || listed.len() == count {
-                break;
-            }
+            listing.add(all("finished", &rows, rows::finished)?);
         }
-        Ok(listed)
+        Ok(listing.jobs())
     }
 
     async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {

@@ -1,7 +1,5 @@
 //! Takes due jobs: chooses them, starts their attempts, puts them under a lease.
 
-use std::collections::BTreeMap;
-
 use sqlx::sqlite::SqliteConnection;
 
 use super::aside::{self, Unreadable};
@@ -25,19 +23,9 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Writes a request down; naming a queue or type twice means naming it once.
+    /// Writes a request down.
     pub(super) fn new(request: &ClaimRequest) -> Self {
-        let mut queues: Vec<&str> = Vec::with_capacity(request.queues.len());
-        for queue in &request.queues {
-            if !queues.contains(&queue.as_str()) {
-                queues.push(queue.as_str());
-            }
-        }
-        let mut job_types: BTreeMap<&str, u32> = BTreeMap::new();
-        for (job_type, schema) in &request.job_types {
-            let highest = job_types.entry(job_type.as_str()).or_default();
-            *highest = (*schema).max(*highest);
-        }
+        let (queues, job_types) = request.folded();
         let job_types: Vec<(&str, u32)> = job_types.into_iter().collect();
         Self {
             queues: json(&queues),

@@ -52,7 +52,9 @@ impl SqliteStore {
         let now = self.wall_clock();
         let jobs: Vec<_> = jobs.iter().map(|job| Prepared::new(job, now)).collect();
         let jobs: Vec<_> = jobs.iter().collect();
-        self.lock(conn).await.map_err(EnqueueError::of_fence)?;
+        self.lock("insert", conn)
+            .await
+            .map_err(EnqueueError::of_fence)?;
         let clock = self.options.clock.as_ref().map(|clock| clock.now());
         let refuse = |fault: Fault| EnqueueError::Store(fault.into_store("insert"));
         run(conn, "savepoint queue_insert").await.map_err(refuse)?;
@@ -79,7 +81,7 @@ impl SqliteStore {
         conn: &mut SqliteConnection,
         settlement: &Settlement,
     ) -> Result<(), FenceError> {
-        self.lock(conn).await?;
+        self.lock("complete_in", conn).await?;
         let now = match &self.options.clock {
             Some(clock) => clock.now(),
             None => self.clock_of(conn).await?,
@@ -116,7 +118,7 @@ impl SqliteStore {
         conn: &mut SqliteConnection,
         lease: Lease,
     ) -> Result<(), FenceError> {
-        self.lock(conn).await?;
+        self.lock("fence_in", conn).await?;
         let held = self
             .statements
             .fence
@@ -149,7 +151,11 @@ impl SqliteStore {
     }
 
     /// Takes the write lock of the caller's transaction and checks that it is on our database.
-    async fn lock(&self, conn: &mut SqliteConnection) -> Result<(), FenceError> {
+    async fn lock(
+        &self,
+        operation: &'static str,
+        conn: &mut SqliteConnection,
+    ) -> Result<(), FenceError> {
         let other = |rule: &str| {
             Err(FenceError::OtherDatabase {
                 rule: rule.to_owned(),
@@ -164,7 +170,7 @@ impl SqliteStore {
             .fetch_optional(&mut *conn)
             .await;
         match ours {
-            Ok(Some(_)) => Ok(self.options.verify_file("insert")?),
+            Ok(Some(_)) => Ok(self.options.verify_file(operation)?),
             Ok(None) => other("its queue has another store id"),
             Err(refused) if error::lacks_our_tables(&refused) => {
                 other("it has no table queue_meta")
@@ -172,14 +178,14 @@ impl SqliteStore {
             Err(refused) if error::is_busy(&refused) => Err(FenceError::Store(
                 StoreError::new(
                     StoreErrorKind::Unavailable,
-                    "insert",
+                    operation,
                     "the transaction cannot write: it began with a plain BEGIN and has read before \
                      another connection wrote, or another writer holds the database. Begin it \
                      with `queue.begin()`",
                 )
                 .caused_by(refused),
             )),
-            Err(refused) => Err(FenceError::Store(store_error("insert", refused))),
+            Err(refused) => Err(FenceError::Store(store_error(operation, refused))),
         }
     }
 }

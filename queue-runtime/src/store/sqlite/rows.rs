@@ -18,6 +18,7 @@ use crate::job::{
     WorkerId,
 };
 use crate::store::ClaimRequest;
+use crate::store::listing::Listed;
 use crate::time::Timestamp;
 
 /// Writes a batch as the JSON text that statements take.
@@ -207,20 +208,17 @@ pub(super) fn record(row: &SqliteRow) -> Result<JobRecord, Fault> {
 }
 
 /// Reads a row of `finished.sql`: its place in the list, whatever is in the row, and the job.
-pub(super) fn finished(row: &SqliteRow) -> Result<(Place, Result<JobRecord, Fault>), Fault> {
+pub(super) fn finished(row: &SqliteRow) -> Result<Listed<i64, String>, Fault> {
     const FINISHED_AT: usize = 30;
     let id: &[u8] = row.try_get(0)?;
-    let place = Place {
-        at: row.try_get(FINISHED_AT)?,
-        id: String::from_utf8_lossy(id).into_owned(),
-    };
-    Ok((place, record(row)))
-}
-
-/// A place in the list of final jobs.
-pub(super) struct Place {
-    pub(super) at: i64,
-    pub(super) id: String,
+    let place = (
+        row.try_get(FINISHED_AT)?,
+        String::from_utf8_lossy(id).into_owned(),
+    );
+    Ok((
+        place,
+        record(row).map_err(|fault| fault.into_store("finished")),
+    ))
 }
 
 /// Reads an attempt; the columns of `attempts.sql`.

@@ -10,21 +10,19 @@ use super::encode::Prepared;
 use super::error::{Fault, closed};
 use super::heartbeat::SqliteHeartbeat;
 use super::ops::Op;
-use super::rows::{self, Columns, Place, json, limit};
+use super::rows::{self, Columns, json, limit};
 use super::statements::SqlQuery;
 use super::{SqliteStore, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
 };
+use crate::store::listing::Listing;
 use crate::store::{
     Admin, Cancelling, ClaimRequest, Counts, Heartbeat, Inserted, Pruned, Replaying, Retention,
     Store, Versions, WakeListener,
 };
 use crate::time::Timestamp;
-
-/// How often one listing of final jobs reads on because some cannot be read.
-const LOOKS_MAX: usize = 100;
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -204,37 +202,18 @@ impl Admin for SqliteStore {
         before: Option<(Timestamp, JobId)>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        let mut before = before.map(|(at, id)| Place {
-            at: at.as_millis(),
-            id: id.to_string(),
-        });
-        let mut listed = Vec::new();
-        for _ in 0..LOOKS_MAX {
-            let wanted = count - listed.len();
-            let (at, id) = before.map(|place| (place.at, place.id)).unzip();
+        let before = before.map(|(at, id)| (at.as_millis(), id.to_string()));
+        let mut listing = Listing::new(before, count);
+        while let Some((before, left)) = listing.wanted() {
+            let (at, id) = before.unzip();
             let bind = |query: SqlQuery| {
                 let query = query.bind(state.as_str()).bind(at).bind(id);
-                query.bind(limit(wanted))
+                query.bind(limit(left))
             };
             let sql = &self.statements.finished;
-            let page = self.read("finished", sql, bind, rows::finished).await?;
-            let is_last = page.len() < wanted;
-            before = None;
-            for (place, record) in page {
-                match record {
-                    Ok(record) => listed.push(record),
-                    Err(fault) => {
-                        let fault = fault.into_store("finished");
-                        tracing::error!(job_id = place.id, %fault, "left out of the final jobs");
-                    }
-                }
-                before = Some(place);
-            }
-            if is_last || listed.len() == count {
-                break;
-            }
+            listing.add(self.read("finished", sql, bind, rows::finished).await?);
         }
-        Ok(listed)
+        Ok(listing.jobs())
     }
 
     async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {

@@ -1,9 +1,9 @@
 -- Moves jobs that cannot be read to the finished jobs, as dead letters, with every value as it
 -- is, and keeps the history of their open attempts.
 -- params: arrays with one element per job: $1 ids, $2 faults; $3 now or null
--- returns: a row per job that was moved (id, job_type and dedupe_key if another job may wait
---   behind it)
--- locks: the jobs, in the order of their ids
+-- returns: a row per job that was moved (id, job_type, dedupe_key if another job may wait behind it)
+-- locks: the jobs, in no order: a claim holds them already, and two rescues that wait for each other
+--   are one deadlock, after which one of them begins anew
 -- index: primary key
 with
   clock (now) as materialized (

@@ -1,6 +1,7 @@
 -- Takes due jobs from known lanes, each from a key on: starts their attempts and puts them under a
 -- lease. Chooses without locks, with some to spare for those that others take meanwhile, then locks
--- one by one in the order to run them until there are enough.
+-- one by one in the order to run them until there are enough. A job that was put off or replaced
+-- between look and lock is left out: the lock asks again for what may have changed.
 --
 -- The numbers beside the parameters are bounds that the planner can see; without them it expects
 -- millions of rows and compiles the statement anew at each call. What is locked by id asks for
@@ -37,9 +38,10 @@ with
       $8::uuid[]
     ) lane (place, queue, job_type, payload_schema, crashes, priority, run_at, id)
   ),
-  due (place, priority, run_at, id, is_suspect, suspects) as (
+  due (place, payload_schema, priority, run_at, id, is_suspect, suspects) as (
     select
       l.place,
+      l.payload_schema,
       l.priority,
       j.run_at,
       j.id,
@@ -88,7 +90,7 @@ with
   taken (id) as (
     select j.id
     from (
-      select id
+      select id, payload_schema
       from due
       where not is_suspect or suspects <= $12::bigint
       order by place, priority desc, run_at, id
@@ -98,6 +100,8 @@ with
       select id
       from {q}.jobs
       where id = chosen.id
+        and payload_schema = chosen.payload_schema
+        and run_at <= (select now from clock)
         and locked_until is null
         and dedupe_slot = 0
       limit 1

@@ -1,7 +1,8 @@
--- Lists the jobs whose lease has run out, oldest first.
+-- Lists the jobs whose lease has run out, oldest first. Leaves out those that somebody holds: a
+-- rescue would leave them alone, and many of them would hide the others.
 -- params: $1 largest number of jobs, $2 now or null
 -- returns: a row per job (the columns of a record)
--- locks: nothing; the rescue that follows is guarded by token and time again
+-- locks: the jobs against being ended, skipping those that are locked; the rescue that follows is guarded by token and time again
 -- index: jobs_leases
 select
   id,
@@ -39,3 +40,4 @@ from {q}.jobs
 where locked_until <= coalesce($2::timestamptz, date_trunc('milliseconds', statement_timestamp()))
 order by locked_until, id
 limit $1
+for key share skip locked

@@ -1,4 +1,6 @@
--- Inserts waiting jobs; leaves out those whose id is stored already.
+-- Inserts waiting jobs; leaves out those whose id is stored already. Looks for it in both tables:
+-- the conflict alone would wait for a job that ends meanwhile, find its place free, and store it
+-- again.
 -- params: arrays with one element per job: $1 ids, $2 job types, $3 queues, $4 payload schemas,
 --   $5 priorities, $6 max attempts, $7 due after in ms, $8 due at, $9 deadline after in ms,
 --   $10 whether the dedupe key is free once started, $11 idempotency keys, $12 cache keys,
@@ -93,5 +95,10 @@ where not exists (
   select 1
   from {q}.finished_jobs f
   where f.id = item.id
+)
+and not exists (
+  select 1
+  from {q}.jobs j
+  where j.id = item.id
 )
 on conflict (id) do nothing

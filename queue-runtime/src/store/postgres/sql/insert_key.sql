@@ -44,3 +44,10 @@ set
   expires_at = excluded.expires_at,
   final_state = excluded.final_state
 where k.expires_at <= excluded.created_at
+  or k.expires_at is null
+  and {q}.later(k.created_at, k.window_ms) <= excluded.created_at
+  and not exists (
+    select 1
+    from {q}.jobs j
+    where j.id = k.job_id
+  )

@@ -3,6 +3,8 @@
 --
 -- The slot behind is asked for as `> 0`: for `= 1` the planner would take jobs_behind and walk all
 -- jobs that wait behind any key.
+-- A key of a live job does not run out. One that was bound to a job just as that ended stays
+-- without an end, so it counts only as long as its window.
 -- params: arrays with one element per job: $1 ids, $2 job types, $3 idempotency keys, $4 dedupe
 --   keys held by live jobs, $5 dedupe keys held for a window, $6 payloads; $7 now or null
 -- returns: one row per job in order (whether the id is stored; of the idempotency key: job,
@@ -40,7 +42,14 @@ cross join unnest(
 left join {q}.idempotency_keys k
   on k.job_type = asked.job_type
   and k.idempotency_key = asked.idempotency_key
-  and (k.expires_at is null or k.expires_at > clock.now)
+  and (
+    k.expires_at > clock.now
+    or k.expires_at is null
+    and (
+      {q}.later(k.created_at, k.window_ms) > clock.now
+      or exists (select 1 from {q}.jobs j where j.id = k.job_id)
+    )
+  )
 left join {q}.jobs k_live
   on k_live.id = k.job_id
 left join {q}.finished_jobs k_final

@@ -1,9 +1,9 @@
--- Lists the lanes that have waiting jobs, each with the key of its first job; a lane is one (queue,
+-- Lists the lanes that have due jobs, each with the key of its first job; a lane is one (queue,
 -- job_type, payload_schema, crashes, priority). Jumps from lane to lane, so jobs of other types, or
 -- of newer payload schemas, are never walked over.
 -- only: SQLite finds the lanes in the statement that claims.
--- params: $1 queues, $2 types and $3 the highest payload schema of each
--- returns: a row per lane, in no order (queue, job_type, payload_schema, crashes, priority, run_at,
+-- params: $1 queues, $2 types and $3 the highest payload schema of each; $4 now or null
+-- returns: a row per lane, those to run first if there are too many (queue, job_type, payload_schema, crashes, priority, run_at,
 --   id)
 -- locks: nothing
 -- index: jobs_due
@@ -70,4 +70,6 @@ select
   run_at,
   id
 from lanes
+where run_at <= coalesce($4::timestamptz, date_trunc('milliseconds', statement_timestamp()))
+order by place, priority desc
 limit 2000

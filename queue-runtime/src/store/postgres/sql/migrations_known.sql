@@ -1,4 +1,4 @@
--- Says whether this database has a list of schema changes.
+-- Says whether this database has the schema, and a list of its changes in it.
 -- params: $1 the schema's name
 -- returns: one row (whether there is the schema, whether there is the list)
 -- locks: nothing

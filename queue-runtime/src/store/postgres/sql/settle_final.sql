@@ -5,8 +5,8 @@
 --   $3 outcomes, $4 errors, $5 attempts, $6 crashes, $7 snoozes, $8 final states,
 --   $9 dead-letter reasons, $10 whether somebody must have asked to call the job off;
 --   $11 now or null
--- returns: a row per job that is final now (id, the lease token, job_type and dedupe_key if another job may wait
---   behind it, whether idempotency keys are bound to it)
+-- returns: a row per job that is final now (id, lease token, job_type, dedupe_key if another job may
+--   wait behind it, whether idempotency keys are bound to it)
 -- locks: the jobs, in the order of their ids
 -- index: primary key, idempotency_keys_job
 with

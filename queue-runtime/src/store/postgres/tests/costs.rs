@@ -10,7 +10,8 @@ use super::world::{World, jobs, request, run};
 use crate::job::{Due, JobType, NewJob, QueueName};
 use crate::store::Store;
 use crate::store::postgres::claim::Asked;
-use crate::store::postgres::rows::{self, At, Lane, column, ids, limit};
+use crate::store::postgres::instant::At;
+use crate::store::postgres::rows::{self, Lane, column, ids, limit};
 use crate::store::postgres::statements::{Sql, SqlQuery, Statements};
 
 /// Pages that an index of a hundred times the size may cost more: its tree is higher by a level.
@@ -73,7 +74,8 @@ async fn cost(world: &World) -> [u64; 3] {
             .bind(asked.job_types.clone())
             .bind(asked.schemas.clone())
     };
-    let lanes = ask(statements.lanes.query()).fetch_all(&mut conn).await;
+    let find = |query: SqlQuery| ask(query).bind(now);
+    let lanes = find(statements.lanes.query()).fetch_all(&mut conn).await;
     let lanes = lanes.unwrap();
     let lanes: Vec<Lane> = lanes.iter().map(|row| rows::lane(row).unwrap()).collect();
     let take = |query: SqlQuery| {
@@ -97,7 +99,7 @@ async fn cost(world: &World) -> [u64; 3] {
     let due = |query: SqlQuery| ask(query).bind(3_i64).bind(1_i64).bind(now);
     run(&mut conn, "set plan_cache_mode = force_generic_plan").await;
     [
-        pages(&mut conn, &statements.lanes, ask).await,
+        pages(&mut conn, &statements.lanes, find).await,
         pages(&mut conn, &statements.claim, take).await,
         pages(&mut conn, &statements.next_due, due).await,
     ]

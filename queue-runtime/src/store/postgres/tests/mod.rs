@@ -6,6 +6,7 @@ mod costs;
 mod in_tx;
 mod plans;
 mod pool;
+mod races;
 mod rights;
 mod schema;
 mod statements;

@@ -200,8 +200,8 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
         )))
     };
     let count = leased.ids.len();
-    let now = None::<super::super::rows::At>;
-    let start = super::super::rows::At(crate::time::Timestamp::EPOCH);
+    let now = None::<super::super::instant::At>;
+    let start = super::super::instant::At(crate::time::Timestamp::EPOCH);
     let none = |count: usize| vec![None::<String>; count];
     let zeros = vec![0_i64; count];
     let lookup = |sql: &Sql| {
@@ -211,7 +211,7 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
             .bind(vec![1_i64; 5])
     };
     vec![
-        ("lanes", lookup(&statements.lanes)),
+        ("lanes", lookup(&statements.lanes).bind(now)),
         (
             "next_due",
             lookup(&statements.next_due)

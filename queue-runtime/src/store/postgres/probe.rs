@@ -1,0 +1,45 @@
+//! What a new job with keys meets in the store, as one probe finds it; the decision is the rule's.
+
+use sqlx::postgres::PgRow;
+
+use super::error::Fault;
+use super::rows::Columns;
+use crate::job::{Fingerprint, JobState};
+use crate::rules::dedupe::{Holder, Met};
+use crate::store::round::Probed;
+
+/// Reads a row of the probe.
+pub(super) fn probed(row: &PgRow) -> Result<Probed, Fault> {
+    let mut columns = Columns::of(row);
+    let stored = columns.take()?;
+    let key_job = columns.id_opt()?;
+    let fingerprint: Option<String> = columns.take()?;
+    let state: Option<JobState> = columns.parsed_opt("final_state")?;
+    let request = key_job.zip(fingerprint).map(|(id, fingerprint)| {
+        // A job that is gone without a remembered state was final, or it would still be here.
+        let state = state.unwrap_or(JobState::Done);
+        let holder = Holder {
+            id,
+            state,
+            payload_differs: false,
+        };
+        (holder, Fingerprint::from_stored(fingerprint))
+    });
+    let met = Met {
+        request,
+        window: holder(&mut columns)?,
+        slots: [holder(&mut columns)?, holder(&mut columns)?],
+    };
+    Ok(Probed { stored, met })
+}
+
+fn holder(columns: &mut Columns<'_>) -> Result<Option<Holder>, Fault> {
+    let id = columns.id_opt()?;
+    let state: Option<JobState> = columns.parsed_opt("status")?;
+    let payload_differs: bool = columns.take()?;
+    Ok(id.map(|id| Holder {
+        id,
+        state: state.unwrap_or(JobState::Done),
+        payload_differs,
+    }))
+}
