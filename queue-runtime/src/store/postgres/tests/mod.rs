@@ -4,6 +4,7 @@
 mod clocks;
 mod costs;
 mod in_tx;
+mod lanes;
 mod plans;
 mod pool;
 mod races;
