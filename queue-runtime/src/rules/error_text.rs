@@ -12,12 +12,14 @@ pub fn fit(text: &str) -> String {
     } else {
         text
     };
-    let text = text.replace('\0', "\u{fffd}");
-    if text.len() <= ERROR_BYTES_MAX {
-        return text;
+    // Cut first: to go through megabytes would keep the handler's thread from everything else.
+    let head = &text[..text.floor_char_boundary(ERROR_BYTES_MAX)];
+    let kept = head.replace('\0', "\u{fffd}");
+    if head.len() == text.len() && kept.len() <= ERROR_BYTES_MAX {
+        return kept;
     }
-    let end = text.floor_char_boundary(ERROR_BYTES_MAX - CUT.len());
-    format!("{}{CUT}", &text[..end])
+    let end = kept.floor_char_boundary(ERROR_BYTES_MAX - CUT.len());
+    format!("{}{CUT}", &kept[..end])
 }
 
 #[cfg(test)]
@@ -29,6 +31,16 @@ mod tests {
         let kept = fit(&"é".repeat(5 * 1024 * 1024));
         assert!(kept.len() <= ERROR_BYTES_MAX && kept.len() > ERROR_BYTES_MAX - 4);
         assert!(kept.ends_with("é… (cut)"));
+    }
+
+    #[test]
+    fn an_error_that_grows_beyond_the_bound_by_its_nuls_is_cut() {
+        for nuls in [ERROR_BYTES_MAX / 2, ERROR_BYTES_MAX, 5 * 1024 * 1024] {
+            let kept = fit(&"\0".repeat(nuls));
+            assert!(kept.len() <= ERROR_BYTES_MAX && kept.len() > ERROR_BYTES_MAX - 4);
+            assert!(kept.ends_with("\u{fffd}… (cut)"));
+        }
+        assert_eq!(fit(&"x".repeat(ERROR_BYTES_MAX)).len(), ERROR_BYTES_MAX);
     }
 
     #[test]

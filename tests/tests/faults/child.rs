@@ -16,7 +16,7 @@ use queue_testkit::faulty::Faulty;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{self, ChildStdout, Command};
 
-use crate::world::{World, finals, seam};
+use crate::world::{World, finals, open_at, seam};
 
 const PART: &str = "QUEUE_FAULTS_PART";
 const URL: &str = "QUEUE_FAULTS_URL";
@@ -35,7 +35,7 @@ async fn plays_its_part() {
         return;
     };
     println!("opening");
-    let queue = Queue::open(&url).migrate().await.expect("it opens");
+    let queue = open_at(&url).await.expect("it opens");
     match part.split_once(' ').unwrap_or((part.as_str(), "")) {
         ("opens", _) => {}
         ("takes", _) => takes(&queue).await,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join;
 use queue_runtime::job::{JobRecord, JobState};
 use queue_runtime::seam::Seam as _;
 use queue_runtime::{Queue, Timestamp, Worker, job};
@@ -13,7 +12,7 @@ use queue_testkit::conformance::jobs::{LEASE, MS, done, of_types};
 use queue_testkit::faulty::Faulty;
 use tokio::sync::Notify;
 
-use crate::world::Subject;
+use crate::world::{Subject, beside};
 
 on! { memory:
     by_hand {
@@ -67,8 +66,7 @@ async fn looks_for_lost_jobs(s: &Subject, machine: &TestSeam) {
         }
         stop.notify_one();
     };
-    let (ended, ()) = join(worker, watch).await;
-    ended.expect("ends well");
+    beside(worker, watch).await;
 }
 
 async fn o_056_a_worker_whose_clock_runs_ahead_takes_no_job_of_others(s: &Subject) {

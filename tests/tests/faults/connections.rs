@@ -3,14 +3,13 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use futures_util::future::join;
 use queue_runtime::job::{Due, JobEvent, NewJob};
 use queue_runtime::{Data, JobState, Worker, job};
 use queue_testkit::Verb;
 use queue_testkit::conformance::jobs::{MS, SECOND};
 use tokio::sync::Notify;
 
-use crate::world::{Subject, World};
+use crate::world::{Subject, World, beside};
 
 on! { memory:
     real { o_068_a_worker_goes_on_by_itself_after_each_of_ten_outages }
@@ -71,8 +70,7 @@ async fn o_068_a_worker_goes_on_by_itself_after_each_of_ten_outages(world: &Worl
         }
         stop.notify_one();
     };
-    let (ended, ()) = join(worker.run_until(stop.notified()), outages).await;
-    ended.expect("ends well");
+    beside(worker.run_until(stop.notified()), outages).await;
 
     let seen = seen.lock().expect("no panic while noting").clone();
     assert_eq!(seen, (0..OUTAGES).collect::<Vec<_>>());

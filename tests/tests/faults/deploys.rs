@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::try_join_all;
 use queue_runtime::job::{DeadReason, JobType};
 use queue_runtime::{EnqueueError, Job, JobContext, JobState, Queue, Worker, WorkerBuilder, job};
-use queue_testkit::Verb;
-use queue_testkit::faulty::Faulty;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-use crate::world::{World, finals, job};
+use crate::world::{World, asks_again, beside, finals, job};
 
 on! { memory:
     real {
@@ -56,19 +54,6 @@ fn worker(queue: &Queue) -> WorkerBuilder {
     Worker::builder(queue).poll(Duration::from_millis(5))
 }
 
-/// Waits until a worker has asked for work so many times more.
-async fn asks_again(faults: &Faulty, times: usize) {
-    let asked = || faults.calls(Verb::Claim) + faults.calls(Verb::Exchange);
-    let enough = asked() + times;
-    while asked() < enough {
-        let (claims, exchanges) = (faults.calls(Verb::Claim), faults.calls(Verb::Exchange));
-        tokio::select! {
-            () = faults.calls_reach(Verb::Claim, claims + 1) => {}
-            () = faults.calls_reach(Verb::Exchange, exchanges + 1) => {}
-        }
-    }
-}
-
 async fn o_094_an_old_worker_does_not_touch_a_chain_of_new_jobs(world: &World) {
     const CHAIN: u32 = 10;
     let ((old, asks), new) = (world.open_faulty().await, world.open().await);
@@ -88,15 +73,11 @@ async fn o_094_an_old_worker_does_not_touch_a_chain_of_new_jobs(world: &World) {
         asks_again(&asks, 5).await;
         let waiting = job(&new, sent.id).await;
         assert_eq!((waiting.state, waiting.attempts), (JobState::Queued, 0));
-        let ended = new_worker
-            .run_until(finals(&[&new], CHAIN as usize + 1))
-            .await;
+        let ended = finals(&[&new], CHAIN as usize + 1);
+        new_worker.run_until(ended).await.expect("ends well");
         stop.add_permits(1);
-        ended
     };
-    let (old_ended, new_ended) = join(old_worker, chain).await;
-    old_ended.expect("ends well");
-    new_ended.expect("ends well");
+    beside(old_worker, chain).await;
 
     let counts = new.counts().await.expect("it answers");
     assert_eq!((counts.done, counts.total()), (u64::from(CHAIN) + 1, 11));
@@ -219,8 +200,7 @@ async fn o_097_workers_of_overlapping_job_types_run_what_they_know(world: &World
         ended.await;
         stop.add_permits(3);
     };
-    let (ended, ()) = join(join_all(fleets), watch).await;
-    assert!(ended.iter().all(Result::is_ok), "{ended:?}");
+    beside(try_join_all(fleets), watch).await;
 
     for (id, fleets) in sent {
         let job = job(ab, id).await;

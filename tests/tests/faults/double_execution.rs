@@ -4,14 +4,13 @@
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use futures_util::future::join;
 use queue_runtime::job::{JobEvent, NewJob, OutcomeKind, Settled};
 use queue_runtime::{Data, JobContext, JobState, Worker, job};
 use queue_testkit::Verb;
 use queue_testkit::conformance::jobs::{LEASE, done, rescue};
 use tokio::sync::Notify;
 
-use crate::world::{Subject, World, claim_as, eventually, finals, job, together};
+use crate::world::{Subject, World, beside, claim_as, eventually, finals, job, together};
 
 on! { memory:
     real {
@@ -75,8 +74,7 @@ async fn o_001_a_job_that_ended_while_a_rescue_had_it_on_its_list_stays_ended(wo
             faults.calls_reach(Verb::Expired, passes + 1).await;
             stop.notify_one();
         };
-        let (ended, ()) = join(rescuer, meanwhile).await;
-        ended.expect("ends well");
+        beside(rescuer, meanwhile).await;
 
         let ended = job(&holder, sent.id).await;
         assert_eq!(
@@ -128,14 +126,14 @@ async fn o_002_a_worker_whose_heartbeats_are_lost_cannot_end_the_job_a_second_ti
         loop {
             match refusals.recv().await.expect("it tells") {
                 JobEvent::SettledStale { .. } | JobEvent::LeaseLost { .. } => break,
+                JobEvent::Settled { state, .. } => panic!("its end is recorded: {state}"),
                 _ => {}
             }
         }
         faults.release(Verb::Extend);
         stop.notify_one();
     };
-    let (ended, ()) = join(frozen, meanwhile).await;
-    ended.expect("ends well");
+    beside(frozen, meanwhile).await;
 
     let ended = job(&peer, sent.id).await;
     assert_eq!((ended.state, ended.attempts), (JobState::Done, 2));

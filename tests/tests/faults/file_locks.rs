@@ -3,13 +3,15 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use queue_runtime::job::JobEvent;
 use queue_runtime::{Data, JobState, Queue, Worker, job};
+use queue_testkit::recorder::Recorder;
 
 use crate::child::Child;
-use crate::world::World;
+use crate::world::{World, seam};
 
 on! { sqlite:
     real { o_115_six_processes_on_one_file_meet_no_lock_and_run_each_job_once }
@@ -36,14 +38,16 @@ async fn is_shared(n: u64, ledger: Data<Ledger>) -> Result<(), std::io::Error> {
     file.write_all(format!("{n}\n").as_bytes())
 }
 
-/// Enqueues a share one by one and works until nothing waits. An error of the store's, or an
+/// Enqueues a share one by one and works until nothing waits. A call that the store refused, or an
 /// attempt that somebody else took over, ends the process with a code that is not zero.
 pub(crate) async fn shares(queue: &Queue, url: &str, share: u64) {
+    let recorder = Arc::new(Recorder::new(Arc::clone(queue.store()), seam()));
+    let queue = Queue::on_store(recorder.clone(), seam());
     let mut events = queue.events();
     for n in share * EACH..(share + 1) * EACH {
-        is_shared::enqueue(queue, n).await.expect("no lock is met");
+        is_shared::enqueue(&queue, n).await.expect("no lock is met");
     }
-    let worker = Worker::builder(queue).job::<IsSharedJob>();
+    let worker = Worker::builder(&queue).job::<IsSharedJob>();
     let worker = worker.data(Ledger(ledger(url)));
     worker.run_until_empty().await.expect("no lock is met");
     while let Ok(event) = events.try_recv() {
@@ -53,6 +57,9 @@ pub(crate) async fn shares(queue: &Queue, url: &str, share: u64) {
         );
         assert!(!is_lost, "{event:?}");
     }
+    let calls = recorder.calls();
+    let refused = calls.iter().find(|call| call.answered.starts_with("error"));
+    assert!(refused.is_none(), "{refused:?}");
 }
 
 /// Nine hundred jobs instead of minutes.

@@ -4,14 +4,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{join, join_all, select};
+use futures_util::future::try_join_all;
 use queue_runtime::job::OutcomeKind;
 use queue_runtime::{Data, JobState, Queue, Retention, Worker, job};
 use queue_testkit::Verb;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::child::{Child, SurvivesJob, takes_its_process_down, worker};
-use crate::world::{World, finals, job};
+use crate::world::{World, beside, eventually, finals, job, together};
 
 on! { memory:
     real {
@@ -76,36 +76,42 @@ async fn o_014_jobs_that_arrive_beside_a_clean_up_all_run(world: &World) {
     const EACH: u64 = 50;
     let queues = [world.open().await, world.open().await, world.open().await];
     let seen = Data::new(Mutex::new(Vec::<u64>::new()));
-    let workers = [0, 1].map(|n| {
+    let stop = Semaphore::new(0);
+    let workers = try_join_all([0, 1].map(|n| {
         let worker = Worker::builder(&queues[n]).job::<ArrivesJob>();
         let worker = worker.shared(seen.clone()).poll(Duration::from_millis(50));
-        worker.run_until(finals(&[&queues[0], &queues[1]], 4 * EACH as usize))
-    });
-    let producers = (0..4).map(|producer| {
-        let queue = queues[producer as usize % 3].clone();
-        async move {
-            for n in 0..EACH {
-                let sent = arrives::enqueue(&queue, producer * EACH + n).await;
-                assert!(!sent.expect("enqueued").duplicate);
+        worker.run_until(async { stop.acquire().await.expect("never closed").forget() })
+    }));
+    let cleaner = tokio::spawn(cleans_for_ever(queues[2].clone()));
+
+    let produce = async {
+        together(4, |producer| {
+            let queue = queues[producer % 3].clone();
+            async move {
+                for n in 0..EACH {
+                    let sent = arrives::enqueue(&queue, producer as u64 * EACH + n).await;
+                    assert!(!sent.expect("enqueued").duplicate);
+                }
             }
-        }
-    });
-    let produced = join(join_all(producers), join_all(workers));
-
-    let (cleaned, work) = (Box::pin(cleans_for_ever(&queues[2])), Box::pin(produced));
-    let futures_util::future::Either::Left(((_, ended), _)) = select(work, cleaned).await else {
-        unreachable!("cleaning never ends");
+        })
+        .await;
+        eventually(async || {
+            let counts = queues[2].counts().await.expect("it answers");
+            counts.queued + counts.processing == 0
+        })
+        .await;
+        stop.add_permits(2);
     };
+    beside(workers, produce).await;
 
-    assert!(ended.iter().all(Result::is_ok), "{ended:?}");
+    assert!(!cleaner.is_finished(), "it was there to the end");
+    cleaner.abort();
     let mut seen = seen.lock().expect("no panic while noting").clone();
     seen.sort_unstable();
     assert_eq!(seen, (0..4 * EACH).collect::<Vec<_>>());
-    let counts = queues[2].counts().await.expect("it answers");
-    assert_eq!(counts.queued + counts.processing, 0);
 }
 
-async fn cleans_for_ever(queue: &Queue) {
+async fn cleans_for_ever(queue: Queue) {
     let none_kept = Retention {
         done: Duration::ZERO,
         cancelled: Duration::ZERO,
@@ -174,8 +180,7 @@ async fn o_017_a_job_that_was_taken_and_not_started_is_left_alone_until_its_leas
             passes.calls_reach(Verb::Expired, 20).await;
             stop_peer.notify_one();
         };
-        let (ended, ()) = join(rescuer.run_until(stop_peer.notified()), watch).await;
-        ended.expect("ends well");
+        beside(rescuer.run_until(stop_peer.notified()), watch).await;
         assert_eq!(job(&peer, sent.id).await, taken, "nobody has touched it");
         let ended = finals(&[&slow], 1);
         for verb in [Verb::Claim, Verb::Exchange] {
@@ -184,8 +189,7 @@ async fn o_017_a_job_that_was_taken_and_not_started_is_left_alone_until_its_leas
         ended.await;
         stop_slow.notify_one();
     };
-    let (ended, ()) = join(worker(&slow).run_until(stop_slow.notified()), scenario).await;
-    ended.expect("ends well");
+    beside(worker(&slow).run_until(stop_slow.notified()), scenario).await;
 
     let job = job(&peer, sent.id).await;
     assert_eq!(

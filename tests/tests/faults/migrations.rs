@@ -5,10 +5,10 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use queue_runtime::{Queue, job};
+use queue_runtime::job;
 
 use crate::child::Child;
-use crate::world::World;
+use crate::world::{World, open_at};
 
 on! { sqlite:
     real {
@@ -22,10 +22,7 @@ async fn is_stored() {}
 
 /// Says that a queue can be opened here, and used.
 async fn can_be_used(url: &str) {
-    let queue = Queue::open(url)
-        .migrate()
-        .await
-        .expect("nothing is in the way");
+    let queue = open_at(url).await.expect("nothing is in the way");
     is_stored::enqueue(&queue)
         .await
         .expect("the tables are there");
@@ -56,7 +53,7 @@ async fn o_104_an_opening_that_is_given_up_at_any_moment_hinders_no_other(world:
     let mut steps = 1;
     loop {
         let url = format!("{}.{steps}", world.url());
-        let work = Box::pin(Queue::open(&url).migrate().into_future());
+        let work = Box::pin(open_at(&url));
         let opened = UpTo { steps, work }.await;
         can_be_used(&url).await;
         if let Some(opened) = opened {

@@ -4,11 +4,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join;
 use queue_runtime::{Data, JobState, Queue, Worker, WorkerBuilder, job};
+use queue_testkit::faulty::Faulty;
 use tokio::sync::{Notify, Semaphore};
 
-use crate::world::{World, finals, job};
+use crate::world::{World, asks_again, beside, finals, job};
 
 on! { memory:
     real {
@@ -66,7 +66,7 @@ impl Running {
 
 /// Runs two jobs; while the first of them runs, `meanwhile` enqueues the second.
 async fn two_runs(
-    queue: &Queue,
+    (queue, faults): &(Queue, Faulty),
     worker: impl FnOnce(WorkerBuilder) -> WorkerBuilder,
     meanwhile: impl AsyncFnOnce(),
 ) -> Vec<u32> {
@@ -76,20 +76,21 @@ async fn two_runs(
         go: Semaphore::new(0),
     });
     let seen = Seen::new(Mutex::default());
-    let builder = Worker::builder(queue).poll(Duration::from_millis(50));
+    let builder = Worker::builder(queue).poll(Duration::from_millis(10));
     let worker = worker(builder.shared(running.clone()).shared(seen.clone()));
     let enqueue = async {
         running.started.notified().await;
         meanwhile().await;
+        // Time enough to take what may not be taken yet.
+        asks_again(faults, 3).await;
         running.go.add_permits(2);
     };
-    let (ended, ()) = join(worker.run_until(finals(&[queue], 2)), enqueue).await;
-    ended.expect("ends well");
+    beside(worker.run_until(finals(&[queue], 2)), enqueue).await;
     seen.lock().expect("no panic while noting").clone()
 }
 
 async fn o_039_a_second_version_enqueued_while_the_first_runs_is_run_after_it(world: &World) {
-    let (queue, producer) = (world.open().await, world.open().await);
+    let (queue, producer) = (world.open_faulty().await, world.open().await);
     let first = reindexes::enqueue(&producer, 7, 1).await.expect("enqueued");
 
     let seen = two_runs(
@@ -108,7 +109,7 @@ async fn o_039_a_second_version_enqueued_while_the_first_runs_is_run_after_it(wo
 }
 
 async fn o_040_five_enqueues_while_the_job_runs_are_one_run_with_the_newest_payload(world: &World) {
-    let (queue, producer) = (world.open().await, world.open().await);
+    let (queue, producer) = (world.open_faulty().await, world.open().await);
     let first = renders::enqueue(&producer, 7, 1).await.expect("enqueued");
 
     let seen = two_runs(

@@ -7,12 +7,14 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::future::{join_all, select_all};
+use futures_util::future::{join_all, select_all, try_join};
 use queue_runtime::job::{Claimed, JobEvent, JobRecord, JobType, QueueName, WorkerId};
 use queue_runtime::seam::{Seam, SystemSeam};
 use queue_runtime::store::memory::MemoryStore;
+use queue_runtime::store::sqlite::{SqliteOptions, Synchronous};
 use queue_runtime::store::{ClaimRequest, Store, Suspects};
-use queue_runtime::{JobId, JobState, Queue};
+use queue_runtime::{JobId, JobState, OpenError, Queue, WorkerError};
+use queue_testkit::Verb;
 use queue_testkit::conformance::{Fixture as _, PostgresFixture, is_skipped};
 use queue_testkit::faulty::Faulty;
 use tokio::sync::Barrier;
@@ -130,8 +132,7 @@ impl World {
     pub(crate) async fn open(&self) -> Queue {
         let queue = match &self.place {
             Place::Memory(store) => Queue::on_store(Arc::clone(store), seam()),
-            _ => Queue::open(self.url())
-                .migrate()
+            _ => open_at(&self.url())
                 .await
                 .expect("a new store can be opened"),
         };
@@ -189,6 +190,18 @@ impl World {
     }
 }
 
+/// Opens the store of an address, its tables made if they are not there.
+///
+/// A file is not waited for until it is on the disk: what is tried here ends processes and never
+/// the machine, and a disk that others keep busy would let leases run out.
+pub(crate) async fn open_at(url: &str) -> Result<Queue, OpenError> {
+    if url.starts_with("sqlite:") {
+        let options = SqliteOptions::new(url)?.synchronous(Synchronous::Normal);
+        return Queue::open_with(options).await;
+    }
+    Queue::open(url).migrate().await
+}
+
 pub(crate) fn seam() -> Arc<dyn Seam> {
     Arc::new(SystemSeam::new())
 }
@@ -238,6 +251,32 @@ pub(crate) fn finals(queues: &[&Queue], jobs: usize) -> impl Future<Output = ()>
 pub(crate) async fn eventually(holds: impl AsyncFn() -> bool) {
     while !holds().await {
         tokio::task::yield_now().await;
+    }
+}
+
+/// Runs a worker beside a scenario that stops it; a worker that fails ends both.
+pub(crate) async fn beside<T>(
+    worker: impl Future<Output = Result<T, WorkerError>>,
+    scenario: impl Future<Output = ()>,
+) {
+    let scenario = async {
+        scenario.await;
+        Ok(())
+    };
+    let ended = try_join(worker, scenario).await;
+    ended.expect("the worker ends well");
+}
+
+/// Waits until a worker has asked for work so many times more.
+pub(crate) async fn asks_again(faults: &Faulty, times: usize) {
+    let asked = || faults.calls(Verb::Claim) + faults.calls(Verb::Exchange);
+    let enough = asked() + times;
+    while asked() < enough {
+        let (claims, exchanges) = (faults.calls(Verb::Claim), faults.calls(Verb::Exchange));
+        tokio::select! {
+            () = faults.calls_reach(Verb::Claim, claims + 1) => {}
+            () = faults.calls_reach(Verb::Exchange, exchanges + 1) => {}
+        }
     }
 }
 

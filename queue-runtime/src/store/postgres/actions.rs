@@ -46,7 +46,16 @@ impl Work for Exchange<'_> {
             [] => (Vec::new(), false),
             settlements => settle(conn, statements, now, settlements).await?,
         };
-        let claiming = match &self.claim {
+        let claiming = match self.claim {
+            // What became claimable may stand in a lane, or before a place, that is not remembered.
+            Some(claim) if wake => {
+                Claim {
+                    known: None,
+                    ..claim
+                }
+                .run(conn)
+                .await?
+            }
             Some(claim) => claim.run(conn).await?,
             None => Claiming::default(),
         };

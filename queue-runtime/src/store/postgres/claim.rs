@@ -68,6 +68,7 @@ pub(super) struct Claiming {
 }
 
 /// A claim inside its transaction.
+#[derive(Clone, Copy)]
 pub(super) struct Claim<'a> {
     pub(super) statements: &'a Statements,
     pub(super) now: Option<At>,

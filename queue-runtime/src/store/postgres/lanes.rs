@@ -18,6 +18,9 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(1);
 /// The most jobs that a claim chooses beyond what it takes.
 const SPARE_MAX: usize = 1_000;
 
+/// A filled claim gives up one in so many of those.
+const SPARE_PARTS: usize = 16;
+
 /// What one store remembers between its claims.
 #[derive(Debug, Default)]
 pub(super) struct Lanes(Mutex<State>);
@@ -77,14 +80,16 @@ impl Lanes {
         state.known = None;
     }
 
-    /// Chooses more beyond the limit after a claim that others left short, and fewer after one
-    /// that was filled.
+    /// Chooses more beyond the limit after a claim that others left short, and a little fewer after
+    /// each that was filled: to choose some in vain costs less than to come back short again.
     pub(super) fn adapt(&self, wanted: usize, took: usize) {
         let mut state = self.state();
         state.spare = if took < wanted {
             (state.spare * 2).max(wanted).min(SPARE_MAX)
         } else {
-            state.spare / 2
+            state
+                .spare
+                .saturating_sub((state.spare / SPARE_PARTS).max(1))
         };
     }
 }
@@ -170,7 +175,9 @@ mod tests {
             lanes.adapt(50, 20);
         }
         assert_eq!(spare(), SPARE_MAX);
-        for _ in 0..10 {
+        lanes.adapt(50, 50);
+        assert_eq!(spare(), SPARE_MAX - SPARE_MAX / SPARE_PARTS);
+        for _ in 0..100 {
             lanes.adapt(50, 50);
         }
         assert_eq!(spare(), 0);

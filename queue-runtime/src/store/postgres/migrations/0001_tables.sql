@@ -139,24 +139,22 @@ with (
 create index finished_jobs_age
 on {q}.finished_jobs (status, finished_at, id);
 
--- Attempts that have ended, by lease token.
+-- Attempts that have ended. One index serves all: each more costs every settlement.
 create table {q}.attempts (
-  token bigint primary key,
+  token bigint not null,
   job_id uuid not null,
   number bigint not null,
   worker text not null,
   started_at timestamptz not null,
   finished_at timestamptz not null,
   outcome text not null,
-  error text
+  error text,
+  primary key (job_id, token)
 )
 with (
   autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_cost_delay = 0
 );
-
-create index attempts_job
-on {q}.attempts (job_id);
 
 create table {q}.idempotency_keys (
   job_type text collate "C" not null,

@@ -69,7 +69,7 @@ with
       fault
     from gone
     where status = 'processing'
-    on conflict (token) do nothing
+    on conflict (job_id, token) do nothing
   ),
   finished as (
     insert into {q}.finished_jobs (

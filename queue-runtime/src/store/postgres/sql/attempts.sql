@@ -2,7 +2,7 @@
 -- params: $1 id
 -- returns: a row per attempt (the columns of an attempt)
 -- locks: nothing
--- index: attempts_job, primary key of jobs
+-- index: attempts_pkey, primary key of jobs
 select
   token,
   number,

@@ -4,15 +4,16 @@
 -- between look and lock is left out: the lock asks again for what may have changed.
 --
 -- The numbers beside the parameters are bounds that the planner can see; without them it expects
--- millions of rows and compiles the statement anew at each call. What is locked by id asks for
--- nothing that a partial index promises, or the planner may walk that index instead.
+-- millions of rows and compiles the statement anew at each call. A chosen job is found again by the
+-- place of its row (ctid), which is cheaper than by its id: our snapshot keeps the row there. One
+-- that another transaction rewrites before we lock it has moved, and stays waiting in any case.
 -- params: arrays with one element per lane: $1 places of the queues, $2 queues, $3 types, $4 payload
 --   schemas, $5 crashes, $6 priorities, $7 run_at and $8 id from which to look; $9 largest number
 --   of jobs, $10 how many to choose beyond that, $11 from how many crashes a job is a suspect,
 --   $12 largest number of suspects, $13 worker, $14 lease in ms, $15 now or null
 -- returns: a row per job in no order (id, now, the other columns of a claimed job, priority)
 -- locks: the taken jobs, skipping those that are locked
--- index: jobs_due, primary key
+-- index: jobs_due
 with
   clock (now) as materialized (
     select coalesce($15::timestamptz, date_trunc('milliseconds', statement_timestamp()))
@@ -38,13 +39,14 @@ with
       $8::uuid[]
     ) lane (place, queue, job_type, payload_schema, crashes, priority, run_at, id)
   ),
-  due (place, payload_schema, priority, run_at, id, is_suspect, suspects) as (
+  due (place, payload_schema, priority, run_at, id, spot, is_suspect, suspects) as (
     select
       l.place,
       l.payload_schema,
       l.priority,
       j.run_at,
       j.id,
+      j.spot,
       l.crashes >= $11::bigint,
       count(*) filter (where l.crashes >= $11::bigint) over (
         order by l.place, l.priority desc, j.run_at, j.id
@@ -65,9 +67,9 @@ with
       limit 2000
     ) l
     cross join lateral (
-      select run_at, id
+      select run_at, id, spot
       from (
-        select run_at, id
+        select run_at, id, ctid as spot
         from {q}.jobs
         where queue = l.queue
           and job_type = l.job_type
@@ -87,19 +89,19 @@ with
       end
     ) j
   ),
-  taken (id) as (
-    select j.id
+  taken (place) as (
+    select j.ctid
     from (
-      select id, payload_schema
+      select spot, payload_schema
       from due
       where not is_suspect or suspects <= $12::bigint
       order by place, priority desc, run_at, id
       limit 4000
     ) chosen
     cross join lateral (
-      select id
+      select ctid
       from {q}.jobs
-      where id = chosen.id
+      where ctid = chosen.spot
         and payload_schema = chosen.payload_schema
         and run_at <= (select now from clock)
         and locked_until is null
@@ -119,7 +121,7 @@ set
   dedupe_key = case when not dedupe_until_started then dedupe_key end,
   updated_at = (select now from clock),
   started_at = (select now from clock)
-where id = any (array(select id from taken))
+where ctid = any (array(select place from taken))
 returning
   id,
   updated_at,

@@ -1,6 +1,8 @@
 -- Inserts waiting jobs; leaves out those whose id is stored already. Looks for it in both tables:
 -- the conflict alone would wait for a job that ends meanwhile, find its place free, and store it
 -- again.
+--
+-- The look-ups have limits, for the planner: see `insert_probe.sql`.
 -- params: arrays with one element per job: $1 ids, $2 job types, $3 queues, $4 payload schemas,
 --   $5 priorities, $6 max attempts, $7 due after in ms, $8 due at, $9 deadline after in ms,
 --   $10 whether the dedupe key is free once started, $11 idempotency keys, $12 cache keys,
@@ -91,14 +93,16 @@ cross join unnest(
   dedupe_key,
   dedupe_slot
 )
-where not exists (
-  select 1
-  from {q}.finished_jobs f
-  where f.id = item.id
-)
-and not exists (
-  select 1
-  from {q}.jobs j
-  where j.id = item.id
-)
+where (
+    select true
+    from {q}.finished_jobs
+    where id = item.id
+    limit 1
+  ) is null
+  and (
+    select true
+    from {q}.jobs
+    where id = item.id
+    limit 1
+  ) is null
 on conflict (id) do nothing

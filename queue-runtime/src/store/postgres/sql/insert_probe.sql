@@ -5,6 +5,8 @@
 -- jobs that wait behind any key.
 -- A key of a live job does not run out. One that was bound to a job just as that ended stays
 -- without an end, so it counts only as long as its window.
+-- Each look-up has a limit, for the planner: what it may turn into a join or a hash, it plans to
+-- read the whole table at each call if the tables were empty when it planned.
 -- params: arrays with one element per job: $1 ids, $2 job types, $3 idempotency keys, $4 dedupe
 --   keys held by live jobs, $5 dedupe keys held for a window, $6 payloads; $7 now or null
 -- returns: one row per job in order (whether the id is stored; of the idempotency key: job,
@@ -13,8 +15,11 @@
 -- locks: nothing
 -- index: primary keys of both key tables and both job tables, jobs_dedupe
 select
-  exists (select 1 from {q}.jobs j where j.id = asked.id)
-    or exists (select 1 from {q}.finished_jobs f where f.id = asked.id),
+  coalesce(
+    (select true from {q}.jobs where id = asked.id limit 1),
+    (select true from {q}.finished_jobs where id = asked.id limit 1),
+    false
+  ),
   k.job_id,
   k.fingerprint,
   coalesce(k_live.status, k_final.status, k.final_state),
@@ -39,35 +44,67 @@ cross join unnest(
   $5::text[],
   $6::text[]
 ) with ordinality asked (id, job_type, idempotency_key, dedupe_key, window_key, payload, place)
-left join {q}.idempotency_keys k
-  on k.job_type = asked.job_type
-  and k.idempotency_key = asked.idempotency_key
-  and (
-    k.expires_at > clock.now
-    or k.expires_at is null
+left join lateral (
+  select job_id, fingerprint, final_state
+  from {q}.idempotency_keys
+  where job_type = asked.job_type
+    and idempotency_key = asked.idempotency_key
     and (
-      {q}.later(k.created_at, k.window_ms) > clock.now
-      or exists (select 1 from {q}.jobs j where j.id = k.job_id)
+      expires_at > clock.now
+      or expires_at is null
+      and (
+        {q}.later(created_at, window_ms) > clock.now
+        or (select true from {q}.jobs where id = job_id limit 1)
+      )
     )
-  )
-left join {q}.jobs k_live
-  on k_live.id = k.job_id
-left join {q}.finished_jobs k_final
-  on k_final.id = k.job_id
-left join {q}.dedupe_windows w
-  on w.job_type = asked.job_type
-  and w.dedupe_key = asked.window_key
-  and w.expires_at > clock.now
-left join {q}.jobs w_live
-  on w_live.id = w.job_id
-left join {q}.finished_jobs w_final
-  on w_final.id = w.job_id
-left join {q}.jobs first
-  on first.job_type = asked.job_type
-  and first.dedupe_key = asked.dedupe_key
-  and first.dedupe_slot = 0
-left join {q}.jobs second
-  on second.job_type = asked.job_type
-  and second.dedupe_key = asked.dedupe_key
-  and second.dedupe_slot > 0
+  limit 1
+) k on true
+left join lateral (
+  select status
+  from {q}.jobs
+  where id = k.job_id
+  limit 1
+) k_live on true
+left join lateral (
+  select status
+  from {q}.finished_jobs
+  where id = k.job_id
+  limit 1
+) k_final on true
+left join lateral (
+  select job_id
+  from {q}.dedupe_windows
+  where job_type = asked.job_type
+    and dedupe_key = asked.window_key
+    and expires_at > clock.now
+  limit 1
+) w on true
+left join lateral (
+  select id, status, payload
+  from {q}.jobs
+  where id = w.job_id
+  limit 1
+) w_live on true
+left join lateral (
+  select id, status, payload
+  from {q}.finished_jobs
+  where id = w.job_id
+  limit 1
+) w_final on true
+left join lateral (
+  select id, status, payload
+  from {q}.jobs
+  where job_type = asked.job_type
+    and dedupe_key = asked.dedupe_key
+    and dedupe_slot = 0
+  limit 1
+) first on true
+left join lateral (
+  select id, status, payload
+  from {q}.jobs
+  where job_type = asked.job_type
+    and dedupe_key = asked.dedupe_key
+    and dedupe_slot > 0
+  limit 1
+) second on true
 order by asked.place

@@ -236,9 +236,10 @@ select
   token,
   job_type,
   case when dedupe_slot = 0 then dedupe_key end,
-  exists (
-    select 1
-    from {q}.idempotency_keys k
-    where k.job_id = gone.id
-  )
+  (
+    select true
+    from {q}.idempotency_keys
+    where job_id = gone.id
+    limit 1
+  ) is not null
 from gone
