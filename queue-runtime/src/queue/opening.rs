@@ -113,7 +113,16 @@ fn source(url: &str) -> Result<Source, OpenError> {
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
         return postgres(url);
     }
-    sqlite(url)
+    match url.split_once("://") {
+        Some((scheme, _)) if scheme != "sqlite" => Err(OpenError::InvalidUrl {
+            // No more than the scheme: what follows may hold a password.
+            url: crate::job::shorten(&format!("{scheme}://…")),
+            rule: "names no store of this library. Write sqlite://jobs.db, \
+                   postgres://user@host/database or memory:"
+                .to_owned(),
+        }),
+        _ => sqlite(url),
+    }
 }
 
 #[cfg(feature = "postgres")]

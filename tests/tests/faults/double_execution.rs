@@ -1,16 +1,17 @@
 //! One job run twice: an old list of lost jobs, heartbeats that get lost, a removed job that
 //! comes back.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use queue_runtime::job::{JobEvent, NewJob, OutcomeKind, Settled};
-use queue_runtime::{Data, JobContext, JobState, Worker, job};
+use queue_runtime::{Data, JobContext, JobState, Queue, Worker, job};
 use queue_testkit::Verb;
 use queue_testkit::conformance::jobs::{LEASE, done, rescue};
+use queue_testkit::faulty::Faulty;
 use tokio::sync::Notify;
 
-use crate::world::{Subject, World, beside, claim_as, eventually, finals, job, together};
+use crate::world::{Subject, World, beside, claim_as, eventually, finals, job, seam, together};
 
 on! { memory:
     real {
@@ -43,45 +44,51 @@ async fn is_held() {}
 #[job(queue = "elsewhere")]
 async fn is_elsewhere() {}
 
-/// Thirty rounds; the order of events is fixed, so that more of them would say the same.
+/// Thirty rounds; the order of events is fixed, so that more of them would say the same. Each look
+/// for lost jobs stops twice: before it looks, and when it has its list.
 async fn o_001_a_job_that_ended_while_a_rescue_had_it_on_its_list_stays_ended(world: &World) {
-    let (queue, faults) = world.open_faulty().await;
+    let (_, lists) = world.open_faulty().await;
+    let looks = Faulty::new(Arc::new(lists.clone()));
+    let queue = Queue::on_store(Arc::new(looks.clone()), seam());
     let holder = world.open().await;
     let mut events = queue.events();
-    for _ in 0..30 {
-        let sent = is_held::enqueue(&holder).await.expect("enqueued");
-        let lease = Duration::from_millis(1);
-        let run = claim_as(&holder, "late@1", "is_held", lease)
-            .await
-            .remove(0);
-        let listed = async || holder.store().expired(9).await.expect("it answers");
-        eventually(async || !listed().await.is_empty()).await;
+    let moment = Duration::from_millis(1);
+    let stop = Notify::new();
+    let rescuer = Worker::builder(&queue)
+        .job::<IsElsewhereJob>()
+        .rescue_every(moment)
+        .run_until(stop.notified());
 
-        faults.hold_reply(Verb::Expired);
-        let stop = Notify::new();
-        let rescuer = Worker::builder(&queue)
-            .job::<IsElsewhereJob>()
-            .rescue_every(lease)
-            .run_until(stop.notified());
-        let meanwhile = async {
-            faults.held_reach(Verb::Expired, 1).await;
-            let settled = holder.store().settle(&[done(&run)]).await;
+    looks.hold(Verb::Expired);
+    let rounds = async {
+        for _ in 0..30 {
+            looks.held_reach(Verb::Expired, 1).await;
+            let sent = is_held::enqueue(&holder).await.expect("enqueued");
+            let mut runs = claim_as(&holder, "late@1", "is_held", moment).await;
+            let expired = async || holder.store().expired(9).await.expect("it answers");
+            eventually(async || !expired().await.is_empty()).await;
+
+            lists.hold_reply(Verb::Expired);
+            looks.release(Verb::Expired);
+            lists.held_reach(Verb::Expired, 1).await;
+            let settled = holder.store().settle(&[done(&runs.remove(0))]).await;
             let applied = [Settled::Applied(JobState::Done)];
             assert_eq!(settled.expect("it answers"), applied);
-            let passes = faults.calls(Verb::Expired);
-            faults.release(Verb::Expired);
-            // The next look comes after this one has come to its end.
-            faults.calls_reach(Verb::Expired, passes + 1).await;
-            stop.notify_one();
-        };
-        beside(rescuer, meanwhile).await;
+            looks.hold(Verb::Expired);
+            lists.release(Verb::Expired);
 
-        let ended = job(&holder, sent.id).await;
-        assert_eq!(
-            (ended.state, ended.attempts, ended.crashes),
-            (JobState::Done, 1, 0)
-        );
-    }
+            // The next look begins once this one has come to its end.
+            looks.held_reach(Verb::Expired, 1).await;
+            let ended = job(&holder, sent.id).await;
+            assert_eq!(
+                (ended.state, ended.attempts, ended.crashes),
+                (JobState::Done, 1, 0)
+            );
+        }
+        stop.notify_one();
+    };
+    beside(rescuer, rounds).await;
+
     let rescued = |event: &JobEvent| matches!(event, JobEvent::Rescued { .. });
     let told = std::iter::from_fn(|| events.try_recv().ok()).find(rescued);
     assert_eq!(told, None, "what was refused is told of as done");

@@ -187,6 +187,8 @@ async fn refused(url: &str, expected: &str) {
 async fn an_address_that_names_no_store_says_what_one_looks_like() {
     refused("", "store address").await;
     refused("mysql://db/jobs", "sqlite:").await;
+    refused("mysql://db/jobs", "postgres:").await;
+    refused("redis://me:hunter2@db", "\"redis://…\"").await;
     refused("sqlite::memory:", "memory").await;
     for odd in [" ", "MEMORY:", "memory:x", "sqlite://a\0b", "file:jobs.db"] {
         refused(odd, "store address").await;

@@ -48,10 +48,15 @@ impl Work for Exchange<'_> {
         };
         let claiming = match self.claim {
             // What became claimable may stand in a lane, or before a place, that is not remembered.
-            Some(claim) => {
-                let known = claim.known.filter(|_| !wake);
-                Claim { known, ..claim }.run(conn).await?
+            Some(claim) if wake => {
+                Claim {
+                    known: None,
+                    ..claim
+                }
+                .run(conn)
+                .await?
             }
+            Some(claim) => claim.run(conn).await?,
             None => Claiming::default(),
         };
         let wake = wake | claiming.wake;

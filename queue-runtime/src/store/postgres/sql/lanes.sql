@@ -1,10 +1,12 @@
--- Lists the lanes that have due jobs, each with the key of its first job; a lane is one (queue,
+-- Lists the lanes that have waiting jobs, each with the key of its first job; a lane is one (queue,
 -- job_type, payload_schema, crashes, priority). Jumps from lane to lane, so jobs of other types, or
--- of newer payload schemas, are never walked over.
+-- of newer payload schemas, are never walked over. If there are too many, those are left out whose
+-- jobs are not due, then those to run last. The others that are not due belong to the answer: what
+-- is remembered of it has to tell of a job that becomes due meanwhile.
 -- only: SQLite finds the lanes in the statement that claims.
 -- params: $1 queues, $2 types and $3 the highest payload schema of each; $4 now or null
--- returns: a row per lane, those to run first if there are too many (queue, job_type, payload_schema, crashes, priority, run_at,
---   id)
+-- returns: a row per lane, those to run first in front (queue, job_type, payload_schema, crashes,
+--   priority, run_at, id)
 -- locks: nothing
 -- index: jobs_due
 with recursive
@@ -70,6 +72,8 @@ select
   run_at,
   id
 from lanes
-where run_at <= coalesce($4::timestamptz, date_trunc('milliseconds', statement_timestamp()))
-order by place, priority desc
+order by
+  run_at > coalesce($4::timestamptz, date_trunc('milliseconds', statement_timestamp())),
+  place,
+  priority desc
 limit 2000

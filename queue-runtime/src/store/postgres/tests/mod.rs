@@ -5,6 +5,7 @@ mod clocks;
 mod costs;
 mod exchanges;
 mod in_tx;
+mod lanes;
 mod plans;
 mod pool;
 mod races;
