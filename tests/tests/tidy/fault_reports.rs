@@ -29,16 +29,10 @@ const IDS: &[&str] = &[
     "O-115", "O-116", // locks of a file
 ];
 
-/// Where a test is still to be named.
-const PENDING: &[&str] = &[];
-
-/// What stands in the place of a test that is still to be named.
-const MARK: &str = "(pending)";
-
 /// What a row says that names no test; the reason follows.
 const REASON: &str = "no test: ";
 
-fn complaints(tree: &Tree, ids: &[&str], pending: &[&str]) -> Vec<String> {
+fn complaints(tree: &Tree, ids: &[&str]) -> Vec<String> {
     let page = tree.text(PAGE).unwrap_or_default();
     let tests = NamedTests::of(tree);
     let mut complaints = Vec::new();
@@ -58,13 +52,7 @@ fn complaints(tree: &Tree, ids: &[&str], pending: &[&str]) -> Vec<String> {
         if !report.split(", ").all(is_report) {
             complaints.push(format!("{id}: `{report}` names no report as owner/repo#1"));
         }
-        if shown.contains(MARK) != pending.contains(id) {
-            complaints.push(match pending.contains(id) {
-                true => format!("{id}: pending by the list, and the page says nothing of it"),
-                false => format!("{id}: pending"),
-            });
-        }
-        if codes(shown).next().is_none() && !shown.contains(REASON) && !shown.contains(MARK) {
+        if codes(shown).next().is_none() && !shown.contains(REASON) {
             complaints.push(format!("{id}: no test and no reason"));
         }
         for test in codes(shown).filter(|test| !tests.has_at(test)) {
@@ -93,7 +81,7 @@ fn is_report(text: &str) -> bool {
 
 #[test]
 fn every_fault_report_names_a_test_that_exists_or_a_reason() {
-    assert_clean(&complaints(Tree::of_repository(), IDS, PENDING));
+    assert_clean(&complaints(Tree::of_repository(), IDS));
 }
 
 #[test]
@@ -104,9 +92,8 @@ fn a_fault_report_without_an_answer_is_seen() {
 | O-001 | a/b#1, c-d/e.f#2 | runs twice | not here | `it::leases::runs_once` |
 | O-002 | a/b#1 | runs twice | not here | `leases::runs_once` |
 | O-002 | a/b#1 | runs twice | not here | no test: there is no such thing |
-| O-003 | a/b | runs twice | not here | (pending) |
+| O-003 | a/b | runs twice | not here | `it::leases::runs_once` |
 | O-004 | a/b#1 | runs twice | not here | (pending) |
-| O-005 | a/b#1 | runs twice | not here | `it::leases::runs_once` |
 | O-006 | a/b#1 | runs twice | not here | – |
 | O-007 | a/b#1 | runs twice | – |
 | O-009 | a/b#1 | runs twice | not here | no test: none is needed |
@@ -115,17 +102,14 @@ fn a_fault_report_without_an_answer_is_seen() {
         (PAGE, page),
         ("tests/tests/it/leases.rs", "async fn runs_once() {}"),
     ]);
-    let ids = [
-        "O-001", "O-002", "O-003", "O-004", "O-005", "O-006", "O-008",
-    ];
+    let ids = ["O-001", "O-002", "O-003", "O-004", "O-006", "O-008"];
     assert_eq!(
-        complaints(&tree, &ids, &["O-003", "O-005"]),
+        complaints(&tree, &ids),
         [
             "O-002: there is no test `leases::runs_once`",
             "O-002: stands there twice",
             "O-003: `a/b` names no report as owner/repo#1",
-            "O-004: pending",
-            "O-005: pending by the list, and the page says nothing of it",
+            "O-004: no test and no reason",
             "O-006: no test and no reason",
             "O-007: a row has five cells, not 4",
             "O-009: not in the list of labels",
