@@ -57,6 +57,11 @@ impl Due {
             Self::At(at) => at.max(now),
         }
     }
+
+    /// Says whether a job that is inserted at `now` may run at once.
+    pub(crate) fn is_at_once(self, now: Timestamp) -> bool {
+        self.run_at(now) <= now
+    }
 }
 
 /// The delay before a retry, as a formula of the attempt that failed.

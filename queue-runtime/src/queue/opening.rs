@@ -9,8 +9,6 @@ use super::Queue;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use crate::backend::Backend;
 use crate::error::OpenError;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-use crate::seam::{Seam, SystemSeam};
 #[cfg(feature = "postgres")]
 use crate::store::postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
@@ -86,17 +84,16 @@ impl Opening {
             Source::Memory => Ok(Queue::in_memory()),
             #[cfg(feature = "sqlite")]
             Source::Sqlite(options) => {
-                let seam: Arc<dyn Seam> = Arc::new(SystemSeam::new());
-                let store = SqliteStore::open(options.seam(Arc::clone(&seam))).await?;
+                let seam = Arc::clone(&options.seam);
+                let store = SqliteStore::open(*options).await?;
                 Ok(Queue::on(Backend::on_sqlite(Arc::new(store), seam)))
             }
             #[cfg(feature = "postgres")]
             Source::Postgres(options) => {
-                let seam: Arc<dyn Seam> = Arc::new(SystemSeam::new());
-                let options = options.seam(Arc::clone(&seam));
+                let seam = Arc::clone(&options.seam);
                 let options = match self.migrate {
                     true => options.migrate(true),
-                    false => options,
+                    false => *options,
                 };
                 let store = PostgresStore::open(options).await?;
                 Ok(Queue::on(Backend::on_postgres(Arc::new(store), seam)))
@@ -187,5 +184,25 @@ impl From<PostgresOptions> for Opening {
 impl From<&sqlx::PgPool> for Opening {
     fn from(pool: &sqlx::PgPool) -> Self {
         PostgresOptions::from_pool(pool).into()
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::seam::{Seam, SystemSeam};
+
+    #[tokio::test]
+    async fn a_seam_of_the_options_is_the_queues_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let seam: Arc<dyn Seam> = Arc::new(SystemSeam::new());
+        let url = format!("sqlite://{}", folder.path().join("jobs.db").display());
+        let options = SqliteOptions::new(url).expect("an address");
+        let options = options.seam(Arc::clone(&seam));
+
+        let queue = Queue::open_with(options).await.expect("opened");
+
+        assert!(Arc::ptr_eq(queue.backend.seam(), &seam));
+        queue.close().await;
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::job::{
     CacheKey, Dedupe, DedupeUntil, Idempotency, JobId, JobState, JobType, NewJob, OnDuplicate,
 };
-use crate::rules::dedupe::{Decision, Met, decide};
+use crate::rules::dedupe::{Decision, Holder, Met, decide};
 use crate::store::Inserted;
 
 /// A job that is offered to a store, in whatever form the store wants it.
@@ -109,6 +109,16 @@ pub(crate) struct Probed {
     /// Whether a job of its id is stored already.
     pub(crate) stored: bool,
     pub(crate) met: Met,
+}
+
+/// A job that has a key. One that is gone without a remembered state was final, or it would still
+/// be here.
+pub(crate) fn holder(id: JobId, state: Option<JobState>, payload_differs: bool) -> Holder {
+    Holder {
+        id,
+        state: state.unwrap_or(JobState::Done),
+        payload_differs,
+    }
 }
 
 /// An idempotency key to be bound to a job.

@@ -13,7 +13,7 @@ use sqlx::{Connection, Executor, Postgres, Transaction};
 use super::PostgresStore;
 use super::connect::Work;
 use super::error::{self, Fault, store_error};
-use super::insert::{Insert, has_new};
+use super::insert::{Insert, has_due};
 use super::notify::Notification;
 use super::settle;
 use super::wake::FROM_A_TRANSACTION;
@@ -55,7 +55,7 @@ impl PostgresStore {
             let mut part = begun.map_err(EnqueueError::of_fence)?;
             let inserted = async {
                 let inserted = insert.run(&mut part).await?;
-                if has_new(&inserted) {
+                if has_due(jobs, &inserted, self.wall_clock()) {
                     self.tell_at_commit(&mut part).await?;
                 }
                 Ok::<_, Fault>(inserted)

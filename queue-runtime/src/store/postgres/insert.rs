@@ -16,6 +16,7 @@ use super::statements::Statements;
 use crate::job::{Due, JobState, NewJob};
 use crate::store::Inserted;
 use crate::store::round::{self, Offered as _, Plan, Probed};
+use crate::time::Timestamp;
 
 /// Jobs per statement, so that one statement's memory stays small.
 const JOBS_MAX: usize = 1_000;
@@ -56,10 +57,12 @@ pub(super) fn is_plain(jobs: &[NewJob]) -> bool {
             .all(|job| job.keys().is_none() && job.cache.is_none())
 }
 
-/// Says whether a batch stored a job of its own.
-pub(super) fn has_new(answers: &[Inserted]) -> bool {
-    let is_new = |answer: &Inserted| matches!(answer, Inserted::New { .. });
-    answers.iter().any(is_new)
+/// Says whether a batch stored a job that may run at once; `now` need not be the server's time,
+/// since it only serves to tell whether a wake-up is worth while.
+pub(super) fn has_due(jobs: &[NewJob], answers: &[Inserted], now: Timestamp) -> bool {
+    jobs.iter()
+        .zip(answers)
+        .any(|(job, answer)| matches!(answer, Inserted::New { .. }) && job.due.is_at_once(now))
 }
 
 /// Inserts jobs that [`is_plain`] is true for, by one statement.

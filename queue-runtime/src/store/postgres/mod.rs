@@ -49,6 +49,7 @@ use self::rows::Columns;
 use self::statements::{Parameters, Sql, Statements};
 use self::wake::Wakes;
 use crate::error::{OpenError, StoreError, StoreErrorKind};
+use crate::time::Timestamp;
 
 /// A store in one schema of a Postgres database.
 pub struct PostgresStore {
@@ -156,6 +157,12 @@ impl PostgresStore {
 
     fn manual_now(&self) -> Option<At> {
         self.options.clock.as_ref().map(|clock| At(clock.now()))
+    }
+
+    /// The time as far as it is known without asking the server.
+    fn wall_clock(&self) -> Timestamp {
+        let clock = self.options.clock.as_ref();
+        clock.unwrap_or(&self.options.seam).now()
     }
 
     /// A job became claimable by what this process has done.

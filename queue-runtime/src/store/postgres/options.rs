@@ -75,7 +75,7 @@ pub struct PostgresOptions {
     pub(super) lock_timeout: Duration,
     pub(super) statement_timeout: Duration,
     pub(super) clock: Option<Arc<dyn Seam>>,
-    pub(super) seam: Arc<dyn Seam>,
+    pub(crate) seam: Arc<dyn Seam>,
 }
 
 /// Says where the database is, never the password.
@@ -293,7 +293,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Runs the store's tasks and pauses through this seam instead of the system's.
+    /// Runs the tasks and pauses of the store, and of a queue that is opened with these options,
+    /// through this seam instead of the system's.
     #[must_use]
     pub fn seam(mut self, seam: Arc<dyn Seam>) -> Self {
         self.seam = seam;

@@ -6,7 +6,7 @@ use super::error::Fault;
 use super::rows::Columns;
 use crate::job::{Fingerprint, JobState};
 use crate::rules::dedupe::{Holder, Met};
-use crate::store::round::Probed;
+use crate::store::round::{self, Probed};
 
 /// Reads a row of the probe.
 pub(super) fn probed(row: &PgRow) -> Result<Probed, Fault> {
@@ -16,14 +16,8 @@ pub(super) fn probed(row: &PgRow) -> Result<Probed, Fault> {
     let fingerprint: Option<String> = columns.take()?;
     let state: Option<JobState> = columns.parsed_opt("final_state")?;
     let request = key_job.zip(fingerprint).map(|(id, fingerprint)| {
-        // A job that is gone without a remembered state was final, or it would still be here.
-        let state = state.unwrap_or(JobState::Done);
-        let holder = Holder {
-            id,
-            state,
-            payload_differs: false,
-        };
-        (holder, Fingerprint::from_stored(fingerprint))
+        let fingerprint = Fingerprint::from_stored(fingerprint);
+        (round::holder(id, state, false), fingerprint)
     });
     let met = Met {
         request,
@@ -37,9 +31,5 @@ fn holder(columns: &mut Columns<'_>) -> Result<Option<Holder>, Fault> {
     let id = columns.id_opt()?;
     let state: Option<JobState> = columns.parsed_opt("status")?;
     let payload_differs: bool = columns.take()?;
-    Ok(id.map(|id| Holder {
-        id,
-        state: state.unwrap_or(JobState::Done),
-        payload_differs,
-    }))
+    Ok(id.map(|id| round::holder(id, state, payload_differs)))
 }

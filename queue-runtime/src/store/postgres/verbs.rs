@@ -41,8 +41,9 @@ impl Store for PostgresStore {
             true => self.execute("insert", InsertPlain(insert)).await?,
             false => self.transact("insert", insert).await?,
         };
-        if insert::has_new(&inserted) {
-            self.woke();
+        match insert::has_due(jobs, &inserted, self.wall_clock()) {
+            true => self.woke(),
+            false => self.lanes.forget(),
         }
         Ok(inserted)
     }
@@ -156,25 +157,20 @@ impl PostgresStore {
         request: Option<&ClaimRequest>,
     ) -> Result<(Vec<Settled>, Vec<Claimed>), StoreError> {
         let inside = self.inside();
-        let asked = request
-            .filter(|request| request.limit > 0)
-            .map(|request| (request, claim::Asked::new(request)));
-        let elapsed = self.options.seam.elapsed();
-        let recalled = asked
-            .as_ref()
-            .map(|(_, asked)| self.lanes.recall(asked, elapsed));
-        let claim =
-            asked
-                .as_ref()
-                .zip(recalled.as_ref())
-                .map(|((request, asked), (known, ticket))| Claim {
-                    statements: inside.statements,
-                    now: inside.now,
-                    request,
-                    asked,
-                    known: known.as_deref(),
-                    spare: ticket.spare,
-                });
+        let request = request.filter(|request| request.limit > 0);
+        let asked = request.map(|request| {
+            let asked = claim::Asked::new(request);
+            let (known, ticket) = self.lanes.recall(&asked, self.options.seam.elapsed());
+            (request, asked, known, ticket)
+        });
+        let claim = asked.as_ref().map(|(request, asked, known, ticket)| Claim {
+            statements: inside.statements,
+            now: inside.now,
+            request,
+            asked,
+            known: known.as_deref(),
+            spare: ticket.spare,
+        });
         let wanted = claim.as_ref().map_or(0, Claim::wanted);
         let work = Exchange {
             inside,
@@ -186,7 +182,7 @@ impl PostgresStore {
             claiming,
             wake,
         } = self.transact(operation, work).await?;
-        if let (Some((_, asked)), Some((_, ticket))) = (asked, recalled) {
+        if let Some((_, asked, _, ticket)) = asked {
             self.lanes.adapt(wanted, claiming.claimed.len());
             if let Some(lanes) = claiming.lanes {
                 self.lanes.remember(ticket, asked, lanes);

@@ -97,7 +97,7 @@ impl Prepared {
                     trace_context: job.trace_context.clone(),
                 })
             }),
-            due: job.due.run_at(now) <= now,
+            due: job.due.is_at_once(now),
         }
     }
 

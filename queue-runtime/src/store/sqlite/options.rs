@@ -74,7 +74,7 @@ pub struct SqliteOptions {
     /// Whether to make a missing file; `None` leaves it to what the address or pool says.
     pub(super) create: Option<bool>,
     pub(super) clock: Option<Arc<dyn Seam>>,
-    pub(super) seam: Arc<dyn Seam>,
+    pub(crate) seam: Arc<dyn Seam>,
     /// The file, once the store has opened it.
     pub(super) file: Option<OpenedFile>,
 }
@@ -202,7 +202,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Runs the store's tasks and pauses through this seam instead of the system's.
+    /// Runs the tasks and pauses of the store, and of a queue that is opened with these options,
+    /// through this seam instead of the system's.
     #[must_use]
     pub fn seam(mut self, seam: Arc<dyn Seam>) -> Self {
         self.seam = seam;

@@ -2,7 +2,8 @@
 -- rescue would leave them alone, and many of them would hide the others.
 -- params: $1 largest number of jobs, $2 now or null
 -- returns: a row per job (the columns of a record)
--- locks: the jobs against being ended, skipping those that are locked; the rescue that follows is guarded by token and time again
+-- locks: the jobs against being ended, skipping those that are locked; the rescue that follows is
+--   guarded by token and time again
 -- index: jobs_leases
 select
   id,

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, Executor};
 
 use super::stage::{World, job, soon};
 use crate::job::{
-    Change, Claimed, Dedupe, DedupeUntil, JobType, NewJob, OnDuplicate, OutcomeKind, QueueName,
-    Settlement, WorkerId,
+    Change, Claimed, Dedupe, DedupeUntil, Due, JobType, NewJob, OnDuplicate, OutcomeKind,
+    QueueName, Settlement, WorkerId,
 };
 use crate::seam::{Seam, SystemSeam};
 use crate::store::postgres::notify::EVERY;
@@ -68,6 +69,34 @@ async fn an_enqueue_is_told_to_other_processes_even_if_the_store_is_closed_at_on
         return;
     };
     assert_eq!(heard, ["sender"]);
+}
+
+#[tokio::test]
+async fn a_job_for_later_wakes_nobody_here_or_elsewhere() {
+    let act = async |world: &World, store: &PostgresStore| {
+        let later = |due| NewJob { due, ..job() };
+        let hour = Duration::from_hours(1);
+        let jobs = [
+            later(Due::After(hour)),
+            later(Due::At(SystemSeam::new().now().saturating_add(hour))),
+        ];
+        let mut listener = store.wakes();
+        // A store that has just connected does not know what it has missed.
+        soon("the hint of having connected", listener.wait()).await;
+        let inserted = store.insert(&jobs).await;
+        assert!(listener.wait().now_or_never().is_none(), "{inserted:?}");
+
+        let mut conn = world.connection().await;
+        let jobs = [later(Due::After(hour))];
+        let staged = store.insert_in(&mut conn, &jobs).await;
+        staged.expect("staged");
+        let counts = store.counts().await.expect("counted");
+        assert_eq!(counts.queued, 3);
+    };
+    let Some(heard) = told(|options| options, act).await else {
+        return;
+    };
+    assert_eq!(heard, [""; 0]);
 }
 
 /// O-080: each notification keeps the commits of others waiting, so there are few.
