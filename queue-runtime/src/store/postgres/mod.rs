@@ -7,6 +7,7 @@
 //! clock is the server's; a test may give one that it moves by hand.
 
 mod actions;
+mod address;
 mod aside;
 mod capacity;
 mod claim;
