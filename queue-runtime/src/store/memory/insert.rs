@@ -172,7 +172,7 @@ impl State {
                 dedupe_until,
             },
         );
-        self.claimable_news |= run_at <= now && slot == 0;
+        self.claimable_news |= new.due.is_at_once(now) && slot == 0;
         Inserted::New { id: new.id }
     }
 
