@@ -123,6 +123,38 @@ pub async fn the_counters_are_those_of_the_settlement(s: &Subject) {
     assert_eq!((run.attempt, run.crashes, run.snoozes), (5, 2, 999));
 }
 
+/// A store may have a short way for a plain success; what says more than that is not lost on it.
+pub async fn the_counters_of_a_success_are_those_of_its_settlement(s: &Subject) {
+    let jobs: Vec<NewJob> = (0..4).map(|_| s.job()).collect();
+    s.insert(&jobs).await;
+    let runs = s.claim_all().await;
+    let mut expected = s.picture().await;
+    s.advance(SECOND);
+
+    let batch = [
+        done(&runs[0]),
+        Settlement {
+            attempts: 4,
+            ..done(&runs[1])
+        },
+        Settlement {
+            snoozes: 999,
+            ..done(&runs[2])
+        },
+        Settlement {
+            crashes: 2,
+            ..done(&runs[3])
+        },
+    ];
+    let replies = s.settle(&batch).await;
+
+    assert_eq!(replies, [Settled::Applied(JobState::Done); 4]);
+    for applied in &batch {
+        expected.settled(applied, s.now());
+    }
+    s.shows(&expected).await;
+}
+
 pub async fn a_settlement_without_error_keeps_the_last_one(s: &Subject) {
     let first = s.running(&s.job()).await;
     s.apply(retry(&first, Duration::ZERO)).await;

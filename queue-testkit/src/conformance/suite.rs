@@ -173,6 +173,7 @@ macro_rules! conformance_family {
             a_run_that_is_handed_back_costs_nothing
             every_outcome_is_remembered_by_its_word
             the_counters_are_those_of_the_settlement
+            the_counters_of_a_success_are_those_of_its_settlement
             a_settlement_without_error_keeps_the_last_one
             a_newer_error_replaces_the_last_one
             an_error_text_survives_byte_for_byte

@@ -32,6 +32,24 @@ pub(super) struct Final<'a> {
     pub(super) only_if_cancelled: bool,
 }
 
+impl Final<'_> {
+    fn key(&self) -> Key {
+        (self.id, self.token)
+    }
+
+    /// Says whether it is a success as most are: `settle_done.sql` writes the rest of it as
+    /// constants.
+    fn is_plain(&self) -> bool {
+        self.token.is_some()
+            && self.state == JobState::Done
+            && self.outcome == OutcomeKind::Success
+            && self.reason.is_none()
+            && self.error.is_none()
+            && self.crashes == 0
+            && !self.only_if_cancelled
+    }
+}
+
 /// What became of jobs that were to become final.
 pub(super) struct Ended {
     /// Those that did.
@@ -79,9 +97,8 @@ pub(super) async fn settle(
     }
     let ended = finish(conn, statements, now, &finals).await?;
     for job in &finals {
-        let key = (job.id, job.token);
-        if ended.jobs.contains(&key) {
-            answers[tried[&key]] = Settled::Applied(job.state);
+        if ended.jobs.contains(&job.key()) {
+            answers[tried[&job.key()]] = Settled::Applied(job.state);
         }
     }
     Ok((answers, wake | ended.wake))
@@ -212,6 +229,70 @@ async fn finish_batch(
     finals: &[Final<'_>],
     ended: &mut Ended,
 ) -> Result<(), Fault> {
+    let (plain, mut others): (Vec<_>, Vec<_>) = finals.iter().partition(|job| job.is_plain());
+    let mut gone = succeed(conn, statements, now, &plain).await?;
+    // A success that differs from what the row says, or whose token is not the current one.
+    let moved: HashSet<Key> = gone.iter().map(|gone| gone.key).collect();
+    others.extend(plain.into_iter().filter(|job| !moved.contains(&job.key())));
+    gone.extend(end(conn, statements, now, &others).await?);
+    let keyed: HashSet<Key> = gone
+        .iter()
+        .filter(|gone| gone.has_idempotency_keys)
+        .map(|gone| gone.key)
+        .collect();
+    let with_keys: Vec<_> = finals
+        .iter()
+        .filter(|job| keyed.contains(&job.key()))
+        .map(|job| (job.id, job.state))
+        .collect();
+    expire_keys(conn, statements, now, &with_keys).await?;
+    ended.jobs.extend(gone.iter().map(|gone| gone.key));
+    let frees = gone.into_iter().filter_map(|gone| gone.frees).collect();
+    ended.wake |= promote(conn, statements, now, frees).await?;
+    Ok(())
+}
+
+/// A job that was moved to the finished ones.
+struct Gone {
+    key: Key,
+    /// Its type and dedupe key, if another job may wait behind it.
+    frees: Option<(String, String)>,
+    has_idempotency_keys: bool,
+}
+
+/// Moves jobs that [`Final::is_plain`] is true for.
+async fn succeed(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    finals: &[&Final<'_>],
+) -> Result<Vec<Gone>, Fault> {
+    if finals.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = statements
+        .settle_done
+        .query()
+        .bind(ids(finals.iter().map(|job| job.id)))
+        .bind(column(finals, |job| job.token.map(LeaseToken::get)))
+        .bind(column(finals, |job| i64::from(job.attempts)))
+        .bind(column(finals, |job| i64::from(job.snoozes)))
+        .bind(now)
+        .fetch_all(&mut *conn)
+        .await?;
+    rows.iter().map(gone).collect()
+}
+
+/// Moves jobs that end in any way.
+async fn end(
+    conn: &mut PgConnection,
+    statements: &Statements,
+    now: Option<At>,
+    finals: &[&Final<'_>],
+) -> Result<Vec<Gone>, Fault> {
+    if finals.is_empty() {
+        return Ok(Vec::new());
+    }
     let rows = statements
         .settle_final
         .query()
@@ -228,29 +309,21 @@ async fn finish_batch(
         .bind(now)
         .fetch_all(&mut *conn)
         .await?;
-    let (mut frees, mut keyed) = (Vec::new(), HashSet::new());
-    for row in &rows {
-        let mut columns = Columns::of(row);
-        let key = (
-            columns.id()?,
-            columns.take::<Option<i64>>()?.map(LeaseToken::new),
-        );
-        let job_type: String = columns.take()?;
-        let dedupe_key: Option<String> = columns.take()?;
-        frees.extend(dedupe_key.map(|dedupe_key| (job_type, dedupe_key)));
-        if columns.take()? {
-            keyed.insert(key);
-        }
-        ended.jobs.insert(key);
-    }
-    let with_keys: Vec<_> = finals
-        .iter()
-        .filter(|job| keyed.contains(&(job.id, job.token)))
-        .map(|job| (job.id, job.state))
-        .collect();
-    expire_keys(conn, statements, now, &with_keys).await?;
-    ended.wake |= promote(conn, statements, now, frees).await?;
-    Ok(())
+    rows.iter().map(gone).collect()
+}
+
+/// Reads a row of `settle_done.sql` or `settle_final.sql`.
+fn gone(row: &PgRow) -> Result<Gone, Fault> {
+    let mut columns = Columns::of(row);
+    let id = columns.id()?;
+    let token = columns.take::<Option<i64>>()?.map(LeaseToken::new);
+    let job_type: String = columns.take()?;
+    let dedupe_key: Option<String> = columns.take()?;
+    Ok(Gone {
+        key: (id, token),
+        frees: dedupe_key.map(|dedupe_key| (job_type, dedupe_key)),
+        has_idempotency_keys: columns.take()?,
+    })
 }
 
 /// Lets the idempotency keys of jobs that became final run out.

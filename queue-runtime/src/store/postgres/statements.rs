@@ -140,6 +140,7 @@ statements! {
     replay_holder = include_str!("sql/replay_holder.sql");
     replay_keys = include_str!("sql/replay_keys.sql");
     settle = include_str!("sql/settle.sql");
+    settle_done = include_str!("sql/settle_done.sql");
     settle_final = include_str!("sql/settle_final.sql");
     settle_keys = include_str!("sql/settle_keys.sql");
     settle_promote = include_str!("sql/settle_promote.sql");

@@ -1,8 +1,9 @@
 -- The tables of a queue in a schema of their own.
 --
 -- Live jobs and final jobs are two tables with the same columns, so that a claim never meets
--- history. The attempt that runs is part of its job's row and moves to `attempts` when it ends, so
--- that a claim writes one row per job. Instants are whole milliseconds; `infinity` is the end of
+-- history; `done_by` alone is a final job's own. The attempt that runs is part of its job's row and
+-- moves to `attempts` when it ends, unless it succeeds: it stays in the row, so that a claim and a
+-- success write one row each. Instants are whole milliseconds; `infinity` is the end of
 -- time. Text that is compared is compared by its bytes, whatever the database's language is.
 
 create table {q}.meta (
@@ -128,6 +129,7 @@ create table {q}.finished_jobs (
   updated_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz not null,
+  done_by text,
   last_error text,
   payload text not null
 )
@@ -139,7 +141,8 @@ with (
 create index finished_jobs_age
 on {q}.finished_jobs (status, finished_at, id);
 
--- Attempts that have ended. One index serves all: each more costs every settlement.
+-- Attempts that have ended, without those whose success ended a job: they are part of its row, with
+-- `done_by` as their worker. One index serves all: each more costs every settlement.
 create table {q}.attempts (
   token bigint not null,
   job_id uuid not null,

@@ -1,8 +1,9 @@
--- Reads a job's attempts, oldest first; the one that runs is read from the job.
+-- Reads a job's attempts, oldest first. The one that runs, and one whose success ended the job, are
+-- read from the job.
 -- params: $1 id
 -- returns: a row per attempt (the columns of an attempt)
 -- locks: nothing
--- index: attempts_pkey, primary key of jobs
+-- index: attempts_pkey, primary keys of both tables
 select
   token,
   number,
@@ -25,4 +26,16 @@ select
 from {q}.jobs
 where id = $1
   and status = 'processing'
+union all
+select
+  lock_token,
+  attempts,
+  done_by,
+  started_at,
+  finished_at,
+  last_outcome,
+  null
+from {q}.finished_jobs
+where id = $1
+  and done_by is not null
 order by token
