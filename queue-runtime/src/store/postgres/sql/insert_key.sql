@@ -1,4 +1,6 @@
 -- Binds idempotency keys to jobs, in place of what expired keys said before.
+--
+-- The look-up has a limit: with `exists`, Postgres 13 keeps a plan at hand that reads all jobs.
 -- params: arrays with one element per key: $1 job types, $2 idempotency keys, $3 job ids,
 --   $4 fingerprints, $5 windows in ms, $6 states of jobs that are final already or null;
 --   $7 now or null
@@ -46,8 +48,9 @@ set
 where k.expires_at <= excluded.created_at
   or k.expires_at is null
   and {q}.later(k.created_at, k.window_ms) <= excluded.created_at
-  and not exists (
-    select 1
+  and (
+    select true
     from {q}.jobs j
     where j.id = k.job_id
-  )
+    limit 1
+  ) is null
