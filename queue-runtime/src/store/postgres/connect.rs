@@ -337,5 +337,5 @@ pub(super) fn explained(
 /// Adds which server it was.
 fn of_server(options: &PostgresOptions, plain: StoreError) -> StoreError {
     let said = format!("server {}: {}", options.server(), plain.message());
-    StoreError::new(plain.kind(), plain.operation(), said).caused_by(plain)
+    plain.saying(said)
 }

@@ -10,6 +10,7 @@ mod lanes;
 mod plans;
 mod pool;
 mod races;
+mod refusals;
 mod rights;
 mod schema;
 mod statements;
