@@ -291,7 +291,7 @@ pub(super) async fn run<W: Work>(
 }
 
 /// A short pause that differs from one to the other, so that those who met do not meet again.
-fn pause(round: u32, random: u64) -> Duration {
+pub(super) fn pause(round: u32, random: u64) -> Duration {
     let most = 1_000 << round.min(7);
     Duration::from_micros(random % most)
 }
