@@ -57,6 +57,13 @@ impl StoreError {
         self
     }
 
+    /// Says it in other words, for the same cause.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn saying(mut self, message: String) -> Self {
+        self.message = message;
+        self
+    }
+
     /// Returns what a caller can do about it.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind

@@ -1,7 +1,7 @@
 //! The exact change a store applies when an attempt ends, and the store's answer.
 //!
 //! A settlement is decided by `rules::transition` and guarded by `(id, token)` in the store: it
-//! is applied whole or answered [`Settled::Stale`], which is a reply and not an error.
+//! is applied whole or not at all: [`Settled::Stale`] and [`Settled::Held`] are replies, not errors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -131,8 +131,11 @@ pub enum Settled {
     /// Applied; the job is now in this state.
     Applied(JobState),
     /// Refused: the token is not the job's current one, or (a rescue) the lease has not run out.
-    /// Nothing was changed.
+    /// Nothing was changed. So is a rescue of a job whose row somebody else's transaction holds.
     Stale,
+    /// Put off: somebody else's transaction holds the job's row, or one that would change with it.
+    /// Nothing was changed; offer the settlement again.
+    Held,
 }
 
 impl Settlement {

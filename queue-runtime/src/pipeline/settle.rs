@@ -4,7 +4,8 @@
 //! was on its way. A change is applied only under the lease token of its own claim; a stale
 //! token is a normal reply. A store error while recording a result is never a job's outcome: the
 //! settlement is kept and offered again. That is safe however late it is: if the lease has run
-//! out and a rescue was faster, the store answers stale.
+//! out and a rescue was faster, the store answers stale. One whose row somebody else's transaction
+//! holds is offered again apart from the others, so that it never holds them up.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -26,12 +27,16 @@ pub(crate) struct Pending {
     pub(crate) is_uncertain: bool,
     /// Whether the handler may have completed the job in a transaction of its own.
     pub(crate) is_staged: bool,
+    /// How often it was put off because somebody else's transaction held the job's row.
+    pub(crate) times_held: u32,
 }
 
 /// The settlements that wait to be recorded, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Outbound {
     waiting: VecDeque<Pending>,
+    /// Those whose rows somebody else's transaction holds.
+    held: VecDeque<Pending>,
 }
 
 impl Outbound {
@@ -40,17 +45,43 @@ impl Outbound {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.held.is_empty()
     }
 
+    /// How many wait for the next batches; without those that are held.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// How many the store has yet to take.
+    pub(crate) fn unrecorded(&self) -> usize {
+        self.waiting.len() + self.held.len()
     }
 
     /// Takes the next batch.
     pub(crate) fn take_batch(&mut self) -> Vec<Pending> {
         let count = self.waiting.len().min(BATCH_MAX);
         self.waiting.drain(..count).collect()
+    }
+
+    /// Takes the next batch of those that are held.
+    pub(crate) fn take_held(&mut self) -> Vec<Pending> {
+        let count = self.held.len().min(BATCH_MAX);
+        self.held.drain(..count).collect()
+    }
+
+    /// Puts one aside whose row somebody else's transaction holds.
+    pub(crate) fn hold(&mut self, pending: Pending) {
+        let times_held = pending.times_held.saturating_add(1);
+        self.held.push_back(Pending {
+            times_held,
+            ..pending
+        });
+    }
+
+    /// How often the one was put off that was so the least; `None` if none is held.
+    pub(crate) fn times_held(&self) -> Option<u32> {
+        self.held.iter().map(|pending| pending.times_held).min()
     }
 
     /// Takes a batch back that the store could not record, ahead of newer ones.
@@ -94,15 +125,16 @@ pub(crate) async fn recorded(
     Ok(found.and_then(|attempt| attempt.outcome))
 }
 
-/// Says what happened to a settlement that the store answered.
-pub(crate) fn event(pending: &Pending, answer: Settled, worker: &WorkerId) -> JobEvent {
+/// Says what happened to a settlement that the store answered; nothing has to one that is held.
+pub(crate) fn event(pending: &Pending, answer: Settled, worker: &WorkerId) -> Option<JobEvent> {
     let (settlement, claimed) = (&pending.settlement, &pending.claimed);
     match answer {
-        Settled::Stale => JobEvent::SettledStale {
+        Settled::Held => None,
+        Settled::Stale => Some(JobEvent::SettledStale {
             id: settlement.id,
             token: settlement.token,
-        },
-        Settled::Applied(state) => JobEvent::Settled {
+        }),
+        Settled::Applied(state) => Some(JobEvent::Settled {
             id: settlement.id,
             job_type: claimed.job_type.clone(),
             queue: claimed.queue.clone(),
@@ -117,6 +149,6 @@ pub(crate) fn event(pending: &Pending, answer: Settled, worker: &WorkerId) -> Jo
             idempotency_key: claimed.idempotency_key.clone(),
             waited: claimed.waited(),
             took: pending.took,
-        },
+        }),
     }
 }

@@ -71,7 +71,8 @@ pub trait Store: Admin + Versions + Debug + Send + Sync + 'static {
     ///
     /// An item is applied only while its token is the job's current one, whether or not the lease
     /// has run out (a rescue, `only_if_expired`, also demands that it has). One stale item does
-    /// not hinder the others. A job that becomes final moves to the finished jobs; the job
+    /// not hinder the others, nor does one whose row another transaction holds: it is answered
+    /// `Held`. A job that becomes final moves to the finished jobs; the job
     /// waiting behind its dedupe key becomes claimable in the same step.
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Settled>, StoreError>;
 

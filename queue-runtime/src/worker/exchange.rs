@@ -1,7 +1,10 @@
-//! One exchange with the store: results go out, claimed jobs come back.
+//! The exchanges with the store: results go out, claimed jobs come back. Results whose rows
+//! somebody else's transaction holds go out beside the others.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures_util::future::BoxFuture;
 
 use super::Shared;
 use crate::error::StoreError;
@@ -21,6 +24,36 @@ pub(super) struct Answer {
     pub(super) settled: Vec<Settled>,
     pub(super) claimed: Vec<Claimed>,
     pub(super) next_due: Option<Duration>,
+}
+
+/// What is under way.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    /// The next exchange.
+    pub(super) next: Option<BoxFuture<'static, Exchanged>>,
+    /// One more try of results that were held.
+    pub(super) held: Option<BoxFuture<'static, Exchanged>>,
+}
+
+impl UnderWay {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.next.is_none() && self.held.is_none()
+    }
+
+    /// Waits until one of them has come to its end.
+    pub(super) async fn done(&mut self) -> Exchanged {
+        tokio::select! {
+            biased;
+            done = wait(&mut self.next) => {
+                self.next = None;
+                done
+            }
+            done = wait(&mut self.held) => {
+                self.held = None;
+                done
+            }
+        }
+    }
 }
 
 /// Says and asks in one transaction where both are wanted.
@@ -66,5 +99,13 @@ pub(super) async fn exchange(
         batch,
         asked,
         answer,
+    }
+}
+
+/// Waits for what is under way, or for ever if nothing is.
+pub(super) async fn wait<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
     }
 }

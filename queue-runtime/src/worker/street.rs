@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
 use super::attempt::Finished;
-use super::exchange::Exchanged;
+use super::exchange::{Exchanged, UnderWay, wait};
 use super::{Shared, attempt, chores, exchange, shutdown};
 use crate::error::{StoreError, WorkerError};
 use crate::handler::StopReason;
@@ -24,6 +24,9 @@ use crate::pipeline::claim::Claims;
 use crate::pipeline::dispatch::{Ran, refuse};
 use crate::pipeline::settle::{self, Outbound, Pending};
 use crate::rules::transition::{self, RetryPolicy, Standing};
+
+/// The longest pause before a result that is held is offered again.
+const HELD_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The worker's own loop and everything that only it touches.
 pub(super) struct Street {
@@ -89,26 +92,30 @@ impl Street {
         let mut wakes = self.shared.backend.store().wakes();
         let mut shutdown = std::pin::pin!(shutdown.fuse());
         let mut second_signal = shutdown::NextSignal::from_now();
-        let mut exchange: Option<BoxFuture<'static, Exchanged>> = None;
+        let mut exchanges = UnderWay::default();
         // While the store fails, nothing is asked of it until this has passed.
         let mut pause: Option<BoxFuture<'static, ()>> = None;
+        // Results that are held are left alone until this has passed.
+        let mut hold: Option<BoxFuture<'static, ()>> = None;
         // When an idle worker asks the store again, and the sleep until then.
         let mut look_again: Option<(Duration, BoxFuture<'static, ()>)> = None;
         let mut deadline: Option<BoxFuture<'static, ()>> = None;
         loop {
             self.start_attempts();
-            if exchange.is_none() && pause.is_none() {
-                exchange = self.next_exchange();
+            if exchanges.next.is_none() && pause.is_none() {
+                exchanges.next = self.next_exchange();
             }
-            if self.phase != Phase::Working && self.is_empty() && exchange.is_none() {
+            if exchanges.held.is_none() && pause.is_none() && hold.is_none() {
+                exchanges.held = self.offer_held();
+            }
+            if self.phase != Phase::Working && self.is_empty() && exchanges.is_nothing() {
                 return Ok(());
             }
             tokio::select! {
                 // In a fixed order, so that a test's history repeats. The store's answer comes
                 // first: everything else here waits for slots or asks for the next one.
                 biased;
-                done = wait(&mut exchange) => {
-                    exchange = None;
+                done = exchanges.done() => {
                     match self.exchanged(done)? {
                         Next::GoOn => {}
                         Next::LookAgain(span) => {
@@ -122,9 +129,13 @@ impl Street {
                         }
                         Next::Pause(span) => pause = Some(seam.sleep(span)),
                     }
+                    if hold.is_none() {
+                        hold = self.held_span().map(|span| seam.sleep(span));
+                    }
                 }
                 Some(finished) = self.finished.1.recv() => self.attempt_ended(finished),
                 () = wait(&mut pause) => pause = None,
+                () = wait(&mut hold) => hold = None,
                 () = wait_until(&mut look_again) => {
                     look_again = None;
                     self.claims.woken();
@@ -221,10 +232,9 @@ impl Street {
             took,
             is_uncertain: false,
             is_staged: true,
+            times_held: 0,
         };
-        let done = Settled::Applied(JobState::Done);
-        self.shared
-            .report(settle::event(&completed, done, &self.shared.id));
+        self.report(&completed, Settled::Applied(JobState::Done));
     }
 
     /// Decides what becomes of a job and queues that for the store.
@@ -264,6 +274,14 @@ impl Street {
             took,
             is_uncertain: false,
             is_staged: false,
+            times_held: 0,
+        }
+    }
+
+    /// Tells what has become of a result.
+    fn report(&self, pending: &Pending, answer: Settled) {
+        if let Some(event) = settle::event(pending, answer, &self.shared.id) {
+            self.shared.report(event);
         }
     }
 
@@ -282,6 +300,46 @@ impl Street {
             batch,
             request,
         )))
+    }
+
+    /// Offers again what was held, apart from everything else, if there is any.
+    fn offer_held(&mut self) -> Option<BoxFuture<'static, Exchanged>> {
+        let batch = self.outbound.take_held();
+        if batch.is_empty() {
+            return None;
+        }
+        Some(Box::pin(exchange::exchange(
+            Arc::clone(&self.shared),
+            batch,
+            self.claims.request_of(0),
+        )))
+    }
+
+    /// How long to leave alone what is held; `None` if nothing is.
+    fn held_span(&self) -> Option<Duration> {
+        let times = self.outbound.times_held()?;
+        let seed = self.shared.backend.seam().random();
+        Some(chores::pause(times, seed).min(HELD_PAUSE_MAX))
+    }
+
+    /// Puts aside what is held; returns the others with their answers.
+    fn recorded(&mut self, batch: Vec<Pending>, answers: Vec<Settled>) -> Vec<(Pending, Settled)> {
+        let mut recorded = Vec::with_capacity(batch.len());
+        for (pending, answer) in batch.into_iter().zip(answers) {
+            if answer != Settled::Held {
+                recorded.push((pending, answer));
+                continue;
+            }
+            if pending.times_held == 0 {
+                tracing::warn!(
+                    id = %pending.claimed.id,
+                    "another transaction holds the row of a job that has ended; its result is kept \
+                     and offered again until that is over"
+                );
+            }
+            self.outbound.hold(pending);
+        }
+        recorded
     }
 
     fn exchanged(&mut self, done: Exchanged) -> Result<Next, WorkerError> {
@@ -309,10 +367,10 @@ impl Street {
             self.ready
                 .send_if_modified(|ready| !std::mem::replace(ready, true));
         }
-        for (pending, settled) in batch.iter().zip(answer.settled) {
+        let recorded = self.recorded(batch, answer.settled);
+        for (pending, answer) in &recorded {
             self.shared.leases.remove(pending.settlement.lease());
-            self.shared
-                .report(settle::event(pending, settled, &self.shared.id));
+            self.report(pending, *answer);
         }
         for claimed in &answer.claimed {
             self.shared
@@ -325,17 +383,17 @@ impl Street {
                 worker: self.shared.id.clone(),
             });
         }
-        let put_off = batch
+        let put_off = recorded
             .iter()
-            .filter_map(|pending| match pending.settlement.change {
+            .filter_map(|(pending, _)| match pending.settlement.change {
                 Change::Queued { delay } => Some(delay),
                 _ => None,
             });
         let soonest = put_off.min();
         self.claims.arrived(answer.claimed, limit);
-        batch
+        recorded
             .iter()
-            .for_each(|pending| self.claims.released(&pending.claimed));
+            .for_each(|(pending, _)| self.claims.released(&pending.claimed));
         if self.phase != Phase::Working {
             // The claim was on its way when the shutdown began.
             self.hand_back_stock();
@@ -372,7 +430,7 @@ impl Street {
             .min(self.shared.config.times.heartbeat);
         tracing::warn!(
             error = %error, cause = ?std::error::Error::source(error), pause_ms = pause.as_millis(),
-            waiting_results = self.outbound.len(), "the store does not answer; trying again"
+            waiting_results = self.outbound.unrecorded(), "the store does not answer; trying again"
         );
         self.claims.woken();
         pause
@@ -431,7 +489,7 @@ impl Street {
             });
         }
         tracing::warn!(
-            results = self.outbound.len(),
+            results = self.outbound.unrecorded(),
             "the store did not take the last results in time; those jobs run again"
         );
         Ok(())
@@ -456,14 +514,6 @@ enum Next {
     LookWithin(Duration),
     /// Leaves the store alone for a span.
     Pause(Duration),
-}
-
-/// Waits for what is under way, or for ever if nothing is.
-async fn wait<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
-    match future {
-        Some(future) => future.await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Waits until a planned moment, or for ever if none is planned.

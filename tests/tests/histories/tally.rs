@@ -169,6 +169,7 @@ impl Tally {
             match reply {
                 Settled::Applied(state) => self.saw(format!("{verb}: {state}")),
                 Settled::Stale => self.saw(format!("{verb}: stale")),
+                Settled::Held => self.saw(format!("{verb}: held")),
             }
         }
     }

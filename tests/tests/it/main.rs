@@ -33,3 +33,4 @@ mod postgres_server;
 mod forwarder;
 mod postgres_wakes;
 mod postgres_outage;
+mod postgres_held_rows;

@@ -7,6 +7,7 @@ use super::aside::{self, Unreadable};
 use super::claim::{Claim, Claiming};
 use super::connect::Work;
 use super::error::Fault;
+use super::free::settle_free;
 use super::instant::At;
 use super::rows::{self, Columns, ids, limit, span_ms};
 use super::settle::{self, Final, settle};
@@ -23,10 +24,13 @@ pub(super) struct Inside<'a> {
 }
 
 /// Settles, then claims; either may be missing.
+#[derive(Clone, Copy)]
 pub(super) struct Exchange<'a> {
     pub(super) inside: Inside<'a>,
     pub(super) settlements: &'a [Settlement],
     pub(super) claim: Option<Claim<'a>>,
+    /// Whether settlements go on without what somebody else holds, or wait for it.
+    pub(super) skips_held: bool,
 }
 
 /// What an exchange came to.
@@ -44,6 +48,9 @@ impl Work for Exchange<'_> {
         let Inside { statements, now } = self.inside;
         let (settled, wake) = match self.settlements {
             [] => (Vec::new(), false),
+            settlements if self.skips_held => {
+                settle_free(conn, statements, now, settlements).await?
+            }
             settlements => settle(conn, statements, now, settlements).await?,
         };
         let claiming = match self.claim {

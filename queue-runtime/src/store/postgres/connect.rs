@@ -15,6 +15,7 @@ use sqlx::{
 };
 
 use super::error::{Fault, ends_connection, is_pooled, store_error};
+use super::free;
 use super::options::{PostgresOptions, SEARCH_PATH};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::Seam;
@@ -145,7 +146,16 @@ pub(super) struct Begin(Arc<str>);
 
 impl Begin {
     pub(super) fn new(options: &PostgresOptions) -> Self {
-        let lock = ms(options.lock_timeout);
+        Self::waiting(options, options.lock_timeout)
+    }
+
+    /// Begins what gives up waiting for a row after a moment, to be done in another way.
+    pub(super) fn brief(options: &PostgresOptions) -> Self {
+        Self::waiting(options, options.lock_timeout.min(free::WAIT_MAX))
+    }
+
+    fn waiting(options: &PostgresOptions, lock_timeout: Duration) -> Self {
+        let lock = ms(lock_timeout);
         let statement = ms(options.statement_timeout);
         let mut text = format!(
             "begin isolation level read committed; \
@@ -230,9 +240,18 @@ pub(super) async fn run<W: Work>(
                 Form::Statement => work.run(&mut conn).await,
                 Form::Transaction => {
                     let mut tx = begin.on(&mut conn).await?;
-                    let done = work.run(&mut tx).await?;
-                    tx.commit().await?;
-                    Ok(done)
+                    match work.run(&mut tx).await {
+                        Ok(done) => {
+                            tx.commit().await?;
+                            Ok(done)
+                        }
+                        Err(fault) => {
+                            // The server tells of an error before it lets go of the locks, and the
+                            // next try must not meet those. If the connection is gone, so are they.
+                            let _ = tx.rollback().await;
+                            Err(fault)
+                        }
+                    }
                 }
             }
         };
@@ -272,7 +291,7 @@ pub(super) async fn run<W: Work>(
 }
 
 /// A short pause that differs from one to the other, so that those who met do not meet again.
-fn pause(round: u32, random: u64) -> Duration {
+pub(super) fn pause(round: u32, random: u64) -> Duration {
     let most = 1_000 << round.min(7);
     Duration::from_micros(random % most)
 }
@@ -318,5 +337,5 @@ pub(super) fn explained(
 /// Adds which server it was.
 fn of_server(options: &PostgresOptions, plain: StoreError) -> StoreError {
     let said = format!("server {}: {}", options.server(), plain.message());
-    StoreError::new(plain.kind(), plain.operation(), said).caused_by(plain)
+    plain.saying(said)
 }

@@ -125,6 +125,14 @@ pub(super) fn lacks_transaction(error: &SqlxError) -> bool {
     sqlstate(error).as_deref() == Some(code::NO_TRANSACTION)
 }
 
+/// Says whether a lock of somebody else's was waited for in vain.
+pub(super) fn is_lock_timeout(error: &StoreError) -> bool {
+    std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref())
+        .and_then(sqlstate)
+        .is_some_and(|state| state == code::LOCK_NOT_AVAILABLE)
+}
+
 /// Says whether the connection on which this was said is gone, and others with it maybe.
 pub(super) fn ends_connection(error: &SqlxError) -> bool {
     match error {

@@ -11,7 +11,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor, Postgres, Transaction};
 
 use super::PostgresStore;
-use super::connect::Work;
+use super::connect::{Work, pause};
 use super::error::{self, Fault, store_error};
 use super::insert::{Insert, has_due};
 use super::notify::Notification;
@@ -22,7 +22,7 @@ use crate::job::{Lease, NewJob, Settled, Settlement};
 use crate::store::Inserted;
 
 /// How often a batch is decided anew because others stored what it meets.
-const ROUNDS_MAX: usize = 5;
+const ROUNDS_MAX: u32 = 5;
 
 impl PostgresStore {
     /// Inserts jobs inside the caller's transaction, and answers each in order, as
@@ -50,7 +50,12 @@ impl PostgresStore {
             now: self.manual_now(),
             jobs,
         };
-        for _ in 0..ROUNDS_MAX {
+        for round in 0..ROUNDS_MAX {
+            if round > 0 {
+                // The part is undone, so it holds nothing that those who met here could wait for.
+                let seam = &self.options.seam;
+                seam.sleep(pause(round, seam.random())).await;
+            }
             let begun = self.part("insert", conn).await;
             let mut part = begun.map_err(EnqueueError::of_fence)?;
             let inserted = async {

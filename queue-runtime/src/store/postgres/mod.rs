@@ -14,6 +14,7 @@ mod claim;
 mod connect;
 mod ear;
 mod error;
+mod free;
 mod heartbeat;
 mod in_tx;
 mod insert;
@@ -57,6 +58,8 @@ pub struct PostgresStore {
     options: PostgresOptions,
     statements: Arc<Statements>,
     begin: Begin,
+    /// The same for settlements, which wait for a row no longer than a moment.
+    begin_brief: Begin,
     store_id: String,
     pool: Pool,
     lanes: Lanes,
@@ -133,6 +136,7 @@ impl PostgresStore {
             pool,
             lanes: Lanes::default(),
             begin,
+            begin_brief: Begin::brief(&options),
             options,
             statements,
             store_id,

@@ -94,17 +94,28 @@ pub(super) async fn verify(
     let found = found(conn, statements, schema).await?;
     match next(&known, found.applied)? {
         None => all_there(conn, statements, schema).await,
-        Some(_) if found.applied.is_none() => Err(refused(format!(
-            "the database has no queue in the schema {schema:?}. Open the queue with \
-             `.migrate()` to create its tables, or run the script that \
-             `store::postgres::schema::printed` returns"
-        ))),
+        Some(_) if found.applied.is_none() => Err(has_no_queue(schema, found.has_schema)),
         Some(next) => Err(refused(format!(
             "the tables in the schema {schema:?} lack the change {} ({}). Open the queue with \
              `.migrate()` to upgrade them",
             next.version, next.name
         ))),
     }
+}
+
+fn has_no_queue(schema: &str, has_schema: bool) -> StoreError {
+    let (lacks, makes) = match has_schema {
+        true => ("", "its tables"),
+        false => (
+            ": there is no such schema. Check the name",
+            "it and its tables",
+        ),
+    };
+    refused(format!(
+        "the database has no queue in the schema {schema:?}{lacks}. Open the queue with \
+         `.migrate()` to create {makes}, or run the script that \
+         `store::postgres::schema::printed` returns"
+    ))
 }
 
 /// Brings the tables up to what this library knows; does nothing where they are. Refuses a
@@ -151,16 +162,13 @@ async fn apply(
     if found.applied.is_none() {
         none_there(conn, statements, schema).await?;
     }
+    // Asked for only where it is missing: who may not create schemas may well use one.
+    if !found.has_schema {
+        let made = statements.migrations_schema.query().execute(&mut *conn);
+        made.await.map_err(|error| not_made(schema, error))?;
+    }
     let make = async {
-        // Asked for only where it is missing: who may not create schemas may well use one.
-        if !found.has_schema {
-            statements
-                .migrations_schema
-                .query()
-                .execute(&mut *conn)
-                .await?;
-        }
-        // And so is its list, about which Postgres would say a word otherwise.
+        // Asked for only where it is missing, too: Postgres would say a word about it otherwise.
         if found.applied.is_none() {
             statements
                 .migrations_table
@@ -181,6 +189,16 @@ async fn apply(
             .await
     };
     make.await.map(drop).map_err(failed)
+}
+
+/// The schema is missing and could not be made; a wrong name reads like a lack of rights otherwise.
+fn not_made(schema: &str, error: SqlxError) -> StoreError {
+    let plain = failed(error);
+    let said = format!(
+        "there is no schema {schema:?} (check the name), and it could not be created: {}",
+        plain.message()
+    );
+    plain.saying(said)
 }
 
 /// A number for the advisory lock: the same for everybody who migrates this schema.

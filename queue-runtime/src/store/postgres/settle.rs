@@ -14,7 +14,7 @@ use crate::job::{
 };
 
 /// Jobs of one statement; its file bounds it as well, so that the planner knows.
-const BATCH_MAX: usize = 10_000;
+pub(super) const BATCH_MAX: usize = 10_000;
 
 /// A job that becomes final.
 pub(super) struct Final<'a> {
@@ -59,7 +59,7 @@ pub(super) struct Ended {
 }
 
 /// A job under one token.
-type Key = (JobId, Option<LeaseToken>);
+pub(super) type Key = (JobId, Option<LeaseToken>);
 
 /// Settles inside the open transaction; also says whether a job became claimable.
 pub(super) async fn settle(
@@ -104,7 +104,7 @@ pub(super) async fn settle(
     Ok((answers, wake | ended.wake))
 }
 
-fn key(settlement: &Settlement) -> Key {
+pub(super) fn key(settlement: &Settlement) -> Key {
     (settlement.id, Some(settlement.token))
 }
 
@@ -153,7 +153,9 @@ async fn held(
         .bind(now)
         .fetch_all(&mut *conn)
         .await?;
-    rows.iter().map(named).collect()
+    rows.iter()
+        .map(|row| named(&mut Columns::of(row)))
+        .collect()
 }
 
 /// Sends jobs back to wait; returns those that do.
@@ -167,7 +169,7 @@ async fn back(
     for queued in queued.chunks(BATCH_MAX) {
         let rows = back_batch(conn, statements, now, queued).await?;
         for row in &rows {
-            waiting.insert(named(row)?);
+            waiting.insert(named(&mut Columns::of(row))?);
         }
     }
     Ok(waiting)
@@ -372,7 +374,6 @@ pub(super) async fn promote(
     Ok(!promoted.is_empty())
 }
 
-fn named(row: &PgRow) -> Result<Key, Fault> {
-    let mut columns = Columns::of(row);
+pub(super) fn named(columns: &mut Columns<'_>) -> Result<Key, Fault> {
     Ok((columns.id()?, Some(LeaseToken::new(columns.take()?))))
 }

@@ -142,6 +142,7 @@ statements! {
     settle = include_str!("sql/settle.sql");
     settle_done = include_str!("sql/settle_done.sql");
     settle_final = include_str!("sql/settle_final.sql");
+    settle_free = include_str!("sql/settle_free.sql");
     settle_keys = include_str!("sql/settle_keys.sql");
     settle_promote = include_str!("sql/settle_promote.sql");
     settle_queued = include_str!("sql/settle_queued.sql");

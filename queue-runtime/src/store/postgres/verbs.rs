@@ -8,7 +8,8 @@ use sqlx::postgres::PgRow;
 
 use super::actions::{Cancel, Exchange, Exchanged, Expired, Prune, Replay};
 use super::claim::Claim;
-use super::error::{Fault, closed};
+use super::connect::Form;
+use super::error::{self, Fault, closed};
 use super::heartbeat::PostgresHeartbeat;
 use super::insert::{self, Insert, InsertPlain};
 use super::instant::At;
@@ -176,12 +177,13 @@ impl PostgresStore {
             inside,
             settlements,
             claim,
+            skips_held: false,
         };
         let Exchanged {
             settled,
             claiming,
             wake,
-        } = self.transact(operation, work).await?;
+        } = self.exchange_around_held(operation, work).await?;
         if let Some((_, asked, _, ticket)) = asked {
             self.lanes.adapt(wanted, claiming.claimed.len());
             if let Some(lanes) = claiming.lanes {
@@ -193,6 +195,27 @@ impl PostgresStore {
             self.woke();
         }
         Ok((settled, claiming.claimed))
+    }
+
+    /// Waits a moment for a row that somebody else's transaction holds; then settles what is free,
+    /// and claims, without it.
+    async fn exchange_around_held(
+        &self,
+        operation: &'static str,
+        work: Exchange<'_>,
+    ) -> Result<Exchanged, StoreError> {
+        if work.settlements.is_empty() {
+            return self.transact(operation, work).await;
+        }
+        let how = (Form::Transaction, &self.begin_brief);
+        match connect::run(&self.pool, &self.options, how, operation, work).await {
+            Err(error) if error::is_lock_timeout(&error) => {
+                let skips_held = true;
+                let work = Exchange { skips_held, ..work };
+                self.transact(operation, work).await
+            }
+            done => done,
+        }
     }
 }
 

@@ -1,11 +1,15 @@
 //! Enqueuing inside a transaction of the caller's.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::world::{Ground, World, job, jobs, keyed, run};
+use super::world::{Ground, Hand, World, job, jobs, keyed, run};
 use crate::error::{EnqueueError, StoreErrorKind};
 use crate::job::{JobState, NewJob};
+use crate::seam::Seam;
 use crate::store::postgres::PostgresStore;
 use crate::store::{Admin, Inserted, Store};
 
@@ -237,6 +241,29 @@ async fn a_key_that_a_strict_transaction_cannot_see_is_answered_with_what_to_do(
         );
         run(&mut conn, "commit").await;
     }
+    world.end().await;
+}
+
+/// Such a transaction loses at each try, and whoever meets others at a key may meet them again.
+#[tokio::test]
+async fn a_lost_race_is_tried_again_after_a_pause_and_not_for_ever() {
+    let seam = Hand::new();
+    let on_it = Arc::clone(&seam) as Arc<dyn Seam>;
+    // A notification on its way would sleep as well.
+    let Some(world) = World::with(|options| options.seam(on_it).notify(false)).await else {
+        return;
+    };
+    let mut conn = world.connection().await;
+    run(&mut conn, "begin isolation level repeatable read").await;
+    insert_in(&world, &mut conn, &job()).await;
+    world.add(&keyed("k")).await;
+
+    let before = seam.sleeps.load(Ordering::SeqCst);
+    refusal(&world, &mut conn, &keyed("k")).await;
+    let pauses = seam.sleeps.load(Ordering::SeqCst) - before;
+
+    assert_eq!(pauses, 4, "five tries");
+    drop(conn);
     world.end().await;
 }
 

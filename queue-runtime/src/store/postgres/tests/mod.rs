@@ -4,11 +4,13 @@
 mod clocks;
 mod costs;
 mod exchanges;
+mod held_rows;
 mod in_tx;
 mod lanes;
 mod plans;
 mod pool;
 mod races;
+mod refusals;
 mod rights;
 mod schema;
 mod statements;

@@ -330,6 +330,12 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
                 .bind(now),
         ),
         (
+            "settle_free",
+            ours(&statements.settle_free)
+                .bind(leased.ids.clone())
+                .bind(leased.tokens.clone()),
+        ),
+        (
             "extend",
             ours(&statements.extend)
                 .bind(leased.ids.clone())

@@ -246,48 +246,6 @@ async fn a_key_that_is_held_too_long_is_an_error_that_says_so() {
     world.end().await;
 }
 
-/// O-130: a batch is settled whole or not at all: a foreign lock on one of its rows holds all of
-/// it up, at most as long as the lock timeout, and trying again settles what can be.
-#[tokio::test]
-async fn a_foreign_lock_on_one_row_holds_up_its_batch_and_loses_nothing() {
-    let Some(world) = short_tempered().await else {
-        return;
-    };
-    world.store.insert(&jobs(3)).await.expect("stored");
-    let claimed = world.claim(3).await;
-    let settlements: Vec<_> = claimed.iter().map(done).collect();
-    let mut other = world.connection().await;
-    let mut tx = other.begin().await.expect("a transaction");
-    let lock = format!(
-        "select 1 from {{q}}.jobs where id = '{}' for update",
-        claimed[1].id
-    );
-    run(&mut tx, &world.sql(&lock)).await;
-
-    let error = world
-        .store
-        .settle(&settlements)
-        .await
-        .expect_err("it waits too long");
-    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
-    assert!(error.to_string().contains("lock timeout"), "{error}");
-    assert_eq!(world.store.counts().await.expect("counted").processing, 3);
-
-    // Alone, the others settle beside it.
-    let answers = world
-        .store
-        .settle(&settlements[..1])
-        .await
-        .expect("settled");
-    assert_eq!(answers, [Settled::Applied(JobState::Done)]);
-
-    tx.rollback().await.expect("rolled back");
-    let answers = world.store.settle(&settlements).await.expect("settled");
-    let applied = Settled::Applied(JobState::Done);
-    assert_eq!(answers, [Settled::Stale, applied, applied]);
-    world.end().await;
-}
-
 /// O-011: one row that is held does not keep the other leases from being renewed.
 #[tokio::test]
 async fn a_heartbeat_a_rescue_and_a_claim_never_wait() {

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -151,13 +151,16 @@ pub(crate) async fn refusal(options: PostgresOptions) -> StoreError {
 #[derive(Debug)]
 pub(crate) struct Hand {
     now: AtomicI64,
+    /// How often somebody has slept by it.
+    pub(crate) sleeps: AtomicUsize,
     system: SystemSeam,
 }
 
 impl Hand {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             now: AtomicI64::new(1_796_000_000_000),
+            sleeps: AtomicUsize::new(0),
             system: SystemSeam::new(),
         })
     }
@@ -178,6 +181,7 @@ impl Seam for Hand {
     }
 
     fn sleep(&self, span: Duration) -> BoxFuture<'static, ()> {
+        self.sleeps.fetch_add(1, Ordering::SeqCst);
         self.system.sleep(span)
     }
 
