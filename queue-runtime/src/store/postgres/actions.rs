@@ -7,10 +7,11 @@ use super::aside::{self, Unreadable};
 use super::claim::{Claim, Claiming};
 use super::connect::Work;
 use super::error::Fault;
+use super::finish::{Final, finish};
 use super::free::settle_free;
 use super::instant::At;
 use super::rows::{self, Columns, ids, limit, span_ms};
-use super::settle::{self, Final, settle};
+use super::settle::settle;
 use super::statements::Statements;
 use crate::job::{JobId, JobRecord, JobState, OutcomeKind, Settled, Settlement};
 use crate::store::{Cancelling, Pruned, Replaying, Retention};
@@ -103,7 +104,7 @@ impl Work for Cancel<'_> {
                     snoozes: job.snoozes,
                     only_if_cancelled: false,
                 };
-                let ended = settle::finish(conn, statements, now, &[cancelled]).await?;
+                let ended = finish(conn, statements, now, &[cancelled]).await?;
                 Ok((Cancelling::Cancelled, ended.wake))
             }
             JobState::Processing => {

@@ -8,9 +8,9 @@
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::error::Fault;
+use super::finish;
 use super::instant::At;
 use super::rows::{self, Columns, column, ids};
-use super::settle;
 use super::statements::Statements;
 use crate::job::{JobId, JobState};
 
@@ -68,8 +68,8 @@ pub(super) async fn set_aside(
         let dedupe_key: Option<String> = columns.take()?;
         frees.extend(dedupe_key.map(|dedupe_key| (job_type, dedupe_key)));
     }
-    settle::expire_keys(conn, statements, now, &ended).await?;
-    settle::promote(conn, statements, now, frees).await
+    finish::expire_keys(conn, statements, now, &ended).await?;
+    finish::promote(conn, statements, now, frees).await
 }
 
 /// Tells of jobs that were set aside, once that is committed.

@@ -7,9 +7,10 @@ use std::time::Duration;
 use sqlx::postgres::PgConnection;
 
 use super::error::Fault;
+use super::finish::{BATCH_MAX, Key};
 use super::instant::At;
 use super::rows::{Columns, column, ids};
-use super::settle::{BATCH_MAX, Key, key, named, settle};
+use super::settle::{key, named, settle};
 use super::statements::Statements;
 use crate::job::{Settled, Settlement};
 

@@ -14,6 +14,7 @@ mod claim;
 mod connect;
 mod ear;
 mod error;
+mod finish;
 mod free;
 mod heartbeat;
 mod in_tx;
