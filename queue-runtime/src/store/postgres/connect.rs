@@ -170,7 +170,7 @@ impl Begin {
 }
 
 /// A timeout as Postgres takes it; it counts milliseconds in 31 bits, and zero means none.
-fn ms(timeout: Duration) -> i64 {
+pub(super) fn ms(timeout: Duration) -> i64 {
     i64::try_from(timeout.as_millis())
         .unwrap_or(i64::MAX)
         .clamp(1, i64::from(i32::MAX))

@@ -8,6 +8,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 
 use super::address;
+use super::connect::ms;
 use crate::error::OpenError;
 use crate::seam::{Seam, SystemSeam};
 
@@ -289,6 +290,7 @@ impl PostgresOptions {
             connect
                 .statement_cache_capacity(STATEMENTS_KEPT)
                 .options(SESSION)
+                .options([("lock_timeout", ms(self.lock_timeout))])
         }
     }
 

@@ -212,6 +212,15 @@ async fn a_key_that_is_held_too_long_is_an_error_that_says_so() {
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.to_string().contains("lock timeout"), "{error}");
 
+    // The same for an id, which one statement by itself stores.
+    let same_id = NewJob {
+        id: held[0].id,
+        ..job()
+    };
+    let error = world.store.insert(&[same_id]).await;
+    let error = error.expect_err("it waits too long");
+    assert!(error.to_string().contains("lock timeout"), "{error}");
+
     // In a transaction of the caller's it is the caller's bound, and the rest is not lost.
     let mut tx = two.begin().await.expect("a transaction");
     run(&mut tx, "set local lock_timeout = '100ms'").await;
