@@ -209,6 +209,12 @@ impl Form {
     }
 }
 
+/// How long work may take that nobody is in the way of, with the wait for a connection.
+pub(super) fn bound(options: &PostgresOptions) -> Duration {
+    let once = options.statement_timeout.saturating_add(BEYOND);
+    once.saturating_add(ACQUIRE_MAX)
+}
+
 /// Runs work, and begins anew if others were in its way. An error means that the outcome is
 /// unknown, as for every verb.
 pub(super) async fn run<W: Work>(

@@ -4,6 +4,7 @@
 mod clocks;
 mod costs;
 mod exchanges;
+mod inserter;
 mod in_tx;
 mod lanes;
 mod plans;
