@@ -180,7 +180,7 @@ impl Begin {
 }
 
 /// A timeout as Postgres takes it; it counts milliseconds in 31 bits, and zero means none.
-fn ms(timeout: Duration) -> i64 {
+pub(super) fn ms(timeout: Duration) -> i64 {
     i64::try_from(timeout.as_millis())
         .unwrap_or(i64::MAX)
         .clamp(1, i64::from(i32::MAX))
@@ -217,6 +217,12 @@ impl Form {
             false => Self::Statement,
         }
     }
+}
+
+/// How long work may take that nobody is in the way of, with the wait for a connection.
+pub(super) fn bound(options: &PostgresOptions) -> Duration {
+    let once = options.statement_timeout.saturating_add(BEYOND);
+    once.saturating_add(ACQUIRE_MAX)
 }
 
 /// Runs work, and begins anew if others were in its way. An error means that the outcome is

@@ -4,6 +4,8 @@
 //! stops, a deadlock, a lock or the disk that is not free), or not. Postgres's own message is kept
 //! as the source; it may name tables and columns, and for a few codes a value, so it is for logs.
 
+use std::error::Error;
+
 use sqlx::Error as SqlxError;
 
 use crate::error::{StoreError, StoreErrorKind};
@@ -142,6 +144,22 @@ pub(super) fn ends_connection(error: &SqlxError) -> bool {
             .is_some_and(|code| code.starts_with("57P") || code.starts_with("08")),
         _ => false,
     }
+}
+
+/// Says whether an operation failed with its connection or for want of one, so that the error
+/// says nothing about what was asked.
+pub(super) fn is_about_connection(error: &StoreError) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(inner) = cause {
+        match inner.downcast_ref::<SqlxError>() {
+            Some(SqlxError::Encode(_)) => return false,
+            Some(said @ SqlxError::Database(_)) => return ends_connection(said),
+            Some(_) => return true,
+            None => cause = inner.source(),
+        }
+    }
+    // The server did not answer in time.
+    true
 }
 
 /// The five characters by which Postgres names an error.

@@ -60,7 +60,7 @@ impl PostgresStore {
             let mut part = begun.map_err(EnqueueError::of_fence)?;
             let inserted = async {
                 let inserted = insert.run(&mut part).await?;
-                if has_due(jobs, &inserted, self.wall_clock()) {
+                if has_due(jobs, &inserted, self.options.wall_clock()) {
                     self.tell_at_commit(&mut part).await?;
                 }
                 Ok::<_, Fault>(inserted)

@@ -65,6 +65,12 @@ pub(super) fn has_due(jobs: &[NewJob], answers: &[Inserted], now: Timestamp) -> 
         .any(|(job, answer)| matches!(answer, Inserted::New { .. }) && job.due.is_at_once(now))
 }
 
+/// The answers to jobs that [`is_plain`] is true for: nothing that is stored answers for them.
+pub(super) fn all_new(jobs: &[NewJob]) -> Vec<Inserted> {
+    let new = |job: &NewJob| Inserted::New { id: job.id };
+    jobs.iter().map(new).collect()
+}
+
 /// Inserts jobs that [`is_plain`] is true for, by one statement.
 pub(super) struct InsertPlain<'a>(pub(super) Insert<'a>);
 
@@ -75,8 +81,7 @@ impl Work for InsertPlain<'_> {
         let insert = &self.0;
         let jobs: Vec<_> = insert.jobs.iter().map(|job| (job, 0)).collect();
         insert.insert(conn, &jobs).await?;
-        let new = |job: &NewJob| Inserted::New { id: job.id };
-        Ok(insert.jobs.iter().map(new).collect())
+        Ok(all_new(insert.jobs))
     }
 }
 

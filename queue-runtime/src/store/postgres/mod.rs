@@ -19,6 +19,7 @@ mod free;
 mod heartbeat;
 mod in_tx;
 mod insert;
+mod inserter;
 mod instant;
 mod lanes;
 mod listen;
@@ -36,7 +37,7 @@ mod verbs;
 mod wake;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use sqlx::postgres::{PgPool, PgRow};
 use tokio::sync::watch;
@@ -44,6 +45,7 @@ use tokio::sync::watch;
 use self::actions::Inside;
 use self::connect::{Begin, Form, Pool, Work};
 use self::error::Fault;
+use self::inserter::Inserter;
 use self::instant::At;
 use self::lanes::Lanes;
 pub use self::listen::Listening;
@@ -52,7 +54,6 @@ use self::rows::Columns;
 use self::statements::{Parameters, Sql, Statements};
 use self::wake::Wakes;
 use crate::error::{OpenError, StoreError, StoreErrorKind};
-use crate::time::Timestamp;
 
 /// A store in one schema of a Postgres database.
 pub struct PostgresStore {
@@ -63,8 +64,9 @@ pub struct PostgresStore {
     begin_brief: Begin,
     store_id: String,
     pool: Pool,
-    lanes: Lanes,
-    wakes: Wakes,
+    lanes: Arc<Lanes>,
+    wakes: Arc<Wakes>,
+    inserter: Arc<Inserter>,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -132,10 +134,23 @@ impl PostgresStore {
             );
         }
         let pool = connect::pool(&options);
+        let lanes = Arc::new(Lanes::default());
+        let wakes = Wakes::new(&options, &statements, &begin, &pool, &store_id);
+        let wakes = Arc::new(wakes);
+        let inserter = Inserter {
+            options: options.clone(),
+            statements: Arc::clone(&statements),
+            begin: begin.clone(),
+            pool: pool.clone(),
+            lanes: Arc::clone(&lanes),
+            wakes: Arc::clone(&wakes),
+            queue: Mutex::default(),
+        };
         Ok(Self {
-            wakes: Wakes::new(&options, &statements, &begin, &pool, &store_id),
+            inserter: Arc::new(inserter),
+            wakes,
             pool,
-            lanes: Lanes::default(),
+            lanes,
             begin,
             begin_brief: Begin::brief(&options),
             options,
@@ -162,13 +177,7 @@ impl PostgresStore {
     }
 
     fn manual_now(&self) -> Option<At> {
-        self.options.clock.as_ref().map(|clock| At(clock.now()))
-    }
-
-    /// The time as far as it is known without asking the server.
-    fn wall_clock(&self) -> Timestamp {
-        let clock = self.options.clock.as_ref();
-        clock.unwrap_or(&self.options.seam).now()
+        self.options.manual_now()
     }
 
     /// A job became claimable by what this process has done.

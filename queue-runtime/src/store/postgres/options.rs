@@ -8,8 +8,11 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 
 use super::address;
+use super::connect::ms;
+use super::instant::At;
 use crate::error::OpenError;
 use crate::seam::{Seam, SystemSeam};
+use crate::time::Timestamp;
 
 /// How long a statement waits for a row that another transaction has locked.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -290,7 +293,18 @@ impl PostgresOptions {
             connect
                 .statement_cache_capacity(STATEMENTS_KEPT)
                 .options(SESSION)
+                .options([("lock_timeout", ms(self.lock_timeout))])
         }
+    }
+
+    /// The time on a clock moved by hand, if there is one.
+    pub(super) fn manual_now(&self) -> Option<At> {
+        self.clock.as_ref().map(|clock| At(clock.now()))
+    }
+
+    /// The time as far as it is known without asking the server.
+    pub(super) fn wall_clock(&self) -> Timestamp {
+        self.clock.as_ref().unwrap_or(&self.seam).now()
     }
 
     /// The server for people: user, host, port and database.

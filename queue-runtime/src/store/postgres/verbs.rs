@@ -11,7 +11,7 @@ use super::claim::Claim;
 use super::connect::Form;
 use super::error::{self, Fault, closed};
 use super::heartbeat::PostgresHeartbeat;
-use super::insert::{self, Insert, InsertPlain};
+use super::insert::{Insert, is_plain};
 use super::instant::At;
 use super::rows::{self, Columns, limit};
 use super::statements::Parameters;
@@ -33,19 +33,16 @@ impl Store for PostgresStore {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
+        if is_plain(jobs) {
+            return self.inserter.insert(jobs).await;
+        }
         let insert = Insert {
             statements: &self.statements,
             now: self.manual_now(),
             jobs,
         };
-        let inserted = match insert::is_plain(jobs) {
-            true => self.execute("insert", InsertPlain(insert)).await?,
-            false => self.transact("insert", insert).await?,
-        };
-        match insert::has_due(jobs, &inserted, self.wall_clock()) {
-            true => self.woke(),
-            false => self.lanes.forget(),
-        }
+        let inserted = self.transact("insert", insert).await?;
+        self.inserter.tell(jobs, &inserted);
         Ok(inserted)
     }
 

@@ -5,6 +5,7 @@ mod clocks;
 mod costs;
 mod exchanges;
 mod held_rows;
+mod inserter;
 mod in_tx;
 mod lanes;
 mod plans;

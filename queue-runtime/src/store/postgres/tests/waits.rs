@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use futures_util::poll;
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::Connection;
 
 use super::world::{Ground, World, done, ids, job, jobs, keyed, request, run};
 use crate::error::{EnqueueError, StoreErrorKind};
@@ -16,7 +16,7 @@ use crate::store::{Admin, Extended, Inserted, Store};
 /// Short, so that a test that runs into it is over soon.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(300);
 
-async fn short_tempered() -> Option<World> {
+pub(crate) async fn short_tempered() -> Option<World> {
     World::with(|options| options.lock_timeout(LOCK_TIMEOUT)).await
 }
 
@@ -30,24 +30,6 @@ fn rescue(claimed: &Claimed) -> Settlement {
         crashes: 1,
         only_if_expired: true,
         ..done(claimed)
-    }
-}
-
-/// Waits until a statement of the database waits for a lock of this transaction.
-async fn until_somebody_waits(world: &World, conn: &mut sqlx::PgConnection) {
-    let blocked = format!(
-        "select exists (select 1 from pg_stat_activity
-           where wait_event_type = 'Lock' and query like '%{}%')",
-        world.schema
-    );
-    loop {
-        let is_blocked: bool = sqlx::query_scalar(AssertSqlSafe(blocked.clone()))
-            .fetch_one(&mut *conn)
-            .await
-            .expect("it answers");
-        if is_blocked {
-            return;
-        }
     }
 }
 
@@ -79,7 +61,7 @@ async fn an_equal_key_in_an_open_transaction_is_waited_for() {
         let mut also_waits = Box::pin(also_waits);
         let both = async {
             let ends = async {
-                until_somebody_waits(&world, &mut monitor).await;
+                world.until_somebody_waits(&mut monitor).await;
                 match is_kept {
                     true => holder.commit().await.expect("committed"),
                     false => holder.rollback().await.expect("rolled back"),
@@ -212,6 +194,15 @@ async fn a_key_that_is_held_too_long_is_an_error_that_says_so() {
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.to_string().contains("lock timeout"), "{error}");
 
+    // The same for an id, which one statement by itself stores.
+    let same_id = NewJob {
+        id: held[0].id,
+        ..job()
+    };
+    let error = world.store.insert(&[same_id]).await;
+    let error = error.expect_err("it waits too long");
+    assert!(error.to_string().contains("lock timeout"), "{error}");
+
     // In a transaction of the caller's it is the caller's bound, and the rest is not lost.
     let mut tx = two.begin().await.expect("a transaction");
     run(&mut tx, "set local lock_timeout = '100ms'").await;
@@ -306,7 +297,7 @@ async fn an_enqueue_that_is_given_up_while_it_waits_stores_nothing() {
         let second = [keyed("k")];
         let mut waits = Box::pin(world.store.insert(&second));
         assert!(poll!(&mut waits).is_pending());
-        let gives_up = until_somebody_waits(&world, &mut monitor);
+        let gives_up = world.until_somebody_waits(&mut monitor);
         tokio::select! {
             answer = &mut waits => panic!("{answer:?}"),
             () = gives_up => {}

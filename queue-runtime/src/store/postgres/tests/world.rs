@@ -260,6 +260,25 @@ impl World {
         sql.replace("{q}", &format!("\"{}\"", self.schema))
     }
 
+    /// Waits until a statement of the store waits for a lock.
+    pub(crate) async fn until_somebody_waits(&self, conn: &mut PgConnection) {
+        self.until_waiting(1, conn).await;
+    }
+
+    /// Waits until so many statements of the store wait for a lock.
+    pub(crate) async fn until_waiting(&self, count: i64, conn: &mut PgConnection) {
+        let blocked = format!(
+            "select count(*) from pg_stat_activity
+             where wait_event_type = 'Lock' and query like '%{}%'",
+            self.schema
+        );
+        let mut waiting = 0;
+        while waiting < count {
+            let counted = sqlx::query_scalar(AssertSqlSafe(blocked.clone()));
+            waiting = counted.fetch_one(&mut *conn).await.expect("it answers");
+        }
+    }
+
     /// Inserts a job.
     pub(crate) async fn add(&self, job: &NewJob) {
         let added = self.store.insert(std::slice::from_ref(job)).await;
