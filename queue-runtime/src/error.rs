@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{InvalidName, JobId, JobState};
@@ -36,7 +37,7 @@ pub struct StoreError {
     kind: StoreErrorKind,
     operation: &'static str,
     message: String,
-    source: Option<BoxError>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl StoreError {
@@ -53,8 +54,19 @@ impl StoreError {
     /// Adds the error that caused this one.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<BoxError>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
+    }
+
+    /// The same error for one more caller.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            kind: self.kind,
+            operation: self.operation,
+            message: self.message.clone(),
+            source: self.source.clone(),
+        }
     }
 
     /// Says it in other words, for the same cause.

@@ -84,15 +84,19 @@ impl Outbound {
         self.held.iter().map(|pending| pending.times_held).min()
     }
 
-    /// Takes a batch back that the store could not record, ahead of newer ones.
+    /// Takes a batch back that the store could not record, ahead of newer ones. What was held
+    /// stays apart.
     pub(crate) fn put_back(&mut self, batch: Vec<Pending>) {
-        batch.into_iter().rev().for_each(|pending| {
-            let is_uncertain = true;
-            self.waiting.push_front(Pending {
-                is_uncertain,
+        for pending in batch.into_iter().rev() {
+            let line = match pending.times_held {
+                0 => &mut self.waiting,
+                _ => &mut self.held,
+            };
+            line.push_front(Pending {
+                is_uncertain: true,
                 ..pending
             });
-        });
+        }
     }
 }
 
@@ -150,5 +154,103 @@ pub(crate) fn event(pending: &Pending, answer: Settled, worker: &WorkerId) -> Op
             waited: claimed.waited(),
             took: pending.took,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Change, JobId, JobType, LeaseToken, QueueName};
+    use crate::time::Timestamp;
+
+    fn pending(token: i64) -> Pending {
+        let id = JobId::from_uuid(uuid::Uuid::from_u128(7));
+        let claimed = Claimed {
+            id,
+            claimed_at: Timestamp::EPOCH,
+            job_type: JobType::new("mail").expect("a name"),
+            queue: QueueName::default_queue(),
+            payload: "{}".to_owned(),
+            payload_schema: 1,
+            attempt: 1,
+            max_attempts: 5,
+            crashes: 0,
+            snoozes: 0,
+            generation: 0,
+            token: LeaseToken::new(token),
+            locked_until: Timestamp::EPOCH,
+            run_at: Timestamp::EPOCH,
+            cancel_requested: false,
+            idempotency_key: None,
+            cache: None,
+            deadline: None,
+            trace_context: None,
+            created_at: Timestamp::EPOCH,
+        };
+        let settlement = Settlement {
+            id,
+            token: claimed.token,
+            change: Change::Done,
+            outcome: OutcomeKind::Success,
+            error: None,
+            attempts: 1,
+            crashes: 0,
+            snoozes: 0,
+            only_if_expired: false,
+        };
+        Pending {
+            settlement,
+            claimed,
+            took: Duration::ZERO,
+            is_uncertain: false,
+            is_staged: false,
+            times_held: 0,
+        }
+    }
+
+    fn tokens(batch: &[Pending]) -> Vec<i64> {
+        batch.iter().map(|p| p.settlement.token.get()).collect()
+    }
+
+    #[test]
+    fn what_is_held_waits_apart() {
+        let mut outbound = Outbound::default();
+        outbound.push(pending(1));
+        outbound.hold(pending(2));
+        assert_eq!((outbound.len(), outbound.unrecorded()), (1, 2));
+        assert_eq!(tokens(&outbound.take_batch()), [1]);
+        assert!(!outbound.is_empty());
+        let held = outbound.take_held();
+        assert_eq!(tokens(&held), [2]);
+        assert_eq!(held[0].times_held, 1);
+        assert!(outbound.is_empty());
+    }
+
+    #[test]
+    fn what_is_held_stays_apart_when_the_store_fails() {
+        let mut outbound = Outbound::default();
+        outbound.hold(pending(1));
+        outbound.hold(pending(2));
+        let held = outbound.take_held();
+        outbound.push(pending(4));
+        outbound.put_back(vec![pending(3)]);
+        outbound.put_back(held);
+        let (batch, held) = (outbound.take_batch(), outbound.take_held());
+        assert_eq!((tokens(&batch), tokens(&held)), (vec![3, 4], vec![1, 2]));
+        assert!(batch[0].is_uncertain && held[0].is_uncertain);
+        assert!(!batch[1].is_uncertain);
+    }
+
+    #[test]
+    fn a_newcomer_among_the_held_is_offered_as_soon_as_one() {
+        let mut outbound = Outbound::default();
+        assert_eq!(outbound.times_held(), None);
+        outbound.hold(Pending {
+            times_held: 6,
+            ..pending(1)
+        });
+        assert_eq!(outbound.times_held(), Some(7));
+        outbound.hold(pending(2));
+        assert_eq!(outbound.times_held(), Some(1));
     }
 }

@@ -252,7 +252,7 @@ impl Street {
             self.ready
                 .send_if_modified(|ready| !std::mem::replace(ready, true));
         }
-        let recorded = self.recorded(batch, answer.settled);
+        let recorded = self.keep_held(batch, answer.settled);
         for (pending, answer) in &recorded {
             self.shared.leases.remove(pending.settlement.lease());
             self.report(pending, *answer);

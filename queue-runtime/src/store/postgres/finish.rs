@@ -15,7 +15,7 @@ use crate::job::{DeadReason, JobId, JobState, LeaseToken, OutcomeKind};
 pub(super) const BATCH_MAX: usize = 10_000;
 
 /// A job under one token.
-pub(super) type Key = (JobId, Option<LeaseToken>);
+pub(super) type AttemptKey = (JobId, Option<LeaseToken>);
 
 /// A job that becomes final.
 pub(super) struct Final<'a> {
@@ -34,7 +34,7 @@ pub(super) struct Final<'a> {
 }
 
 impl Final<'_> {
-    pub(super) fn key(&self) -> Key {
+    pub(super) fn key(&self) -> AttemptKey {
         (self.id, self.token)
     }
 
@@ -54,7 +54,7 @@ impl Final<'_> {
 /// What became of jobs that were to become final.
 pub(super) struct Ended {
     /// Those that did.
-    pub(super) jobs: HashSet<Key>,
+    pub(super) jobs: HashSet<AttemptKey>,
     /// Whether a job that waited behind one became claimable.
     pub(super) wake: bool,
 }
@@ -85,12 +85,12 @@ async fn finish_batch(
     ended: &mut Ended,
 ) -> Result<(), Fault> {
     let (plain, mut others): (Vec<_>, Vec<_>) = finals.iter().partition(|job| job.is_plain());
-    let mut gone = succeed(conn, statements, now, &plain).await?;
+    let mut gone = settle_done(conn, statements, now, &plain).await?;
     // A success that differs from what the row says, or whose token is not the current one.
-    let moved: HashSet<Key> = gone.iter().map(|gone| gone.key).collect();
+    let moved: HashSet<AttemptKey> = gone.iter().map(|gone| gone.key).collect();
     others.extend(plain.into_iter().filter(|job| !moved.contains(&job.key())));
-    gone.extend(end(conn, statements, now, &others).await?);
-    let keyed: HashSet<Key> = gone
+    gone.extend(settle_final(conn, statements, now, &others).await?);
+    let keyed: HashSet<AttemptKey> = gone
         .iter()
         .filter(|gone| gone.has_idempotency_keys)
         .map(|gone| gone.key)
@@ -109,14 +109,14 @@ async fn finish_batch(
 
 /// A job that was moved to the finished ones.
 struct Gone {
-    key: Key,
+    key: AttemptKey,
     /// Its type and dedupe key, if another job may wait behind it.
     frees: Option<(String, String)>,
     has_idempotency_keys: bool,
 }
 
 /// Moves jobs that [`Final::is_plain`] is true for.
-async fn succeed(
+async fn settle_done(
     conn: &mut PgConnection,
     statements: &Statements,
     now: Option<At>,
@@ -139,7 +139,7 @@ async fn succeed(
 }
 
 /// Moves jobs that end in any way.
-async fn end(
+async fn settle_final(
     conn: &mut PgConnection,
     statements: &Statements,
     now: Option<At>,

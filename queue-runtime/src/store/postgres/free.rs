@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::postgres::PgConnection;
 
 use super::error::Fault;
-use super::finish::{BATCH_MAX, Key};
+use super::finish::{AttemptKey, BATCH_MAX};
 use super::instant::At;
 use super::rows::{Columns, column, ids};
 use super::settle::{key, named, settle};
@@ -52,7 +52,7 @@ async fn look(
     conn: &mut PgConnection,
     statements: &Statements,
     settlements: &[Settlement],
-) -> Result<HashMap<Key, bool>, Fault> {
+) -> Result<HashMap<AttemptKey, bool>, Fault> {
     let mut settlements: Vec<_> = settlements.iter().collect();
     // In one order over all chunks.
     settlements.sort_by_key(|settlement| settlement.id);

@@ -19,7 +19,7 @@ use crate::store::round::{self, Offered as _, Plan, Probed};
 use crate::time::Timestamp;
 
 /// Jobs per statement, so that one statement's memory stays small.
-const JOBS_MAX: usize = 1_000;
+pub(super) const JOBS_MAX: usize = 1_000;
 
 /// Inserts a batch: all of it is stored or nothing.
 pub(super) struct Insert<'a> {

@@ -12,7 +12,8 @@
 //!   callers to insert by themselves. Ids come from the producer, so that is safe.
 //! - When a shared statement is refused, each of its callers inserts by itself, so only the one
 //!   whose jobs are at fault gets the error. When the connection is lost, all get that error.
-//! - A statement that is held up does not hold up those who come after: another flusher starts.
+//! - A statement that is stuck does not hold up those who come later: whoever comes 100 ms after it
+//!   began starts another flusher, as long as the pool has connections.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,28 +23,26 @@ use tokio::sync::oneshot;
 
 use super::connect::{self, Begin, Form, Pool};
 use super::error::is_about_connection;
-use super::insert::{Insert, InsertPlain, all_new, has_due};
+use super::insert::{Insert, InsertPlain, JOBS_MAX, all_new, has_due};
 use super::lanes::Lanes;
 use super::options::PostgresOptions;
 use super::statements::Statements;
 use super::wake::Wakes;
 use crate::error::StoreError;
 use crate::job::NewJob;
+use crate::rules::payload::PAYLOAD_BYTES_MAX;
 use crate::store::Inserted;
 
-/// Flushers at once, unless they are held up: while one waits for the disk, the other fills up.
+/// Flushers at once, unless they are stuck: while one waits for the disk, the other fills up.
 /// With more of them fewer callers share a commit.
 const FLUSHERS_MAX: usize = 2;
 
-/// Jobs of a shared statement at most: bounds how long its first caller waits for the others.
-const JOBS_MAX: usize = 1_000;
+/// Bytes of payload in a shared statement at most, as many as the largest payload has: bounds how
+/// long its first caller waits for the others, as the number of jobs does.
+const BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 
-/// Bytes of payload in a shared statement at most, for the same reason: those of the largest
-/// payload.
-const BYTES_MAX: usize = 1 << 20;
-
-/// How long after the last flush began it counts as held up: far above what a commit takes.
-const HELD_UP: Duration = Duration::from_millis(100);
+/// How long after the last flush began it counts as stuck: far above what a commit takes.
+const STUCK_AFTER: Duration = Duration::from_millis(100);
 
 /// Inserts jobs that have no keys and no caches.
 pub(super) struct Inserter {
@@ -53,13 +52,13 @@ pub(super) struct Inserter {
     pub(super) pool: Pool,
     pub(super) lanes: Arc<Lanes>,
     pub(super) wakes: Arc<Wakes>,
-    pub(super) queue: Mutex<Queue>,
+    pub(super) line: Mutex<Line>,
 }
 
 /// Who waits, and what is under way.
 #[derive(Default)]
-pub(super) struct Queue {
-    waiting: VecDeque<Part>,
+pub(super) struct Line {
+    waiting: VecDeque<Caller>,
     /// Whether a caller inserts in its own future.
     has_single: bool,
     flushers: usize,
@@ -68,7 +67,7 @@ pub(super) struct Queue {
 }
 
 /// The jobs of one caller, who waits for the answer.
-struct Part {
+struct Caller {
     jobs: Vec<NewJob>,
     answer: oneshot::Sender<Answer>,
 }
@@ -77,7 +76,7 @@ struct Part {
 enum Answer {
     Stored,
     /// Nothing is stored, and a caller by itself may fare better.
-    Apart,
+    ByItself,
     Failed(StoreError),
 }
 
@@ -88,19 +87,19 @@ impl Inserter {
         jobs: &[NewJob],
     ) -> Result<Vec<Inserted>, StoreError> {
         if is_large(jobs) {
-            return self.store(jobs).await;
+            return self.insert_alone(jobs).await;
         }
         if let Some(_under_way) = self.single() {
-            return self.store(jobs).await;
+            return self.insert_alone(jobs).await;
         }
-        let answer = self.share(jobs.to_vec());
-        // The flusher gives up in time by itself, unless nobody drives its runtime any more.
+        let answer = self.hand_over(jobs.to_vec());
+        // A flush gives up by itself; this is for a flusher whose runtime nobody drives any more.
         let bound = connect::bound(&self.options);
         match connect::within(&*self.options.seam, bound, "insert", answer).await? {
             Ok(Answer::Stored) => Ok(all_new(jobs)),
             Ok(Answer::Failed(error)) => Err(error),
             // An error here means that the flusher is gone.
-            Ok(Answer::Apart) | Err(_) => self.store(jobs).await,
+            Ok(Answer::ByItself) | Err(_) => self.insert_alone(jobs).await,
         }
     }
 
@@ -113,7 +112,7 @@ impl Inserter {
     }
 
     /// Stores jobs by a statement of their own.
-    async fn store(&self, jobs: &[NewJob]) -> Result<Vec<Inserted>, StoreError> {
+    async fn insert_alone(&self, jobs: &[NewJob]) -> Result<Vec<Inserted>, StoreError> {
         let insert = InsertPlain(Insert {
             statements: &self.statements,
             now: self.options.manual_now(),
@@ -127,30 +126,30 @@ impl Inserter {
 
     /// Lets a caller go at once if nothing is under way.
     fn single(&self) -> Option<Single<'_>> {
-        let mut queue = self.queue();
-        let is_idle = !queue.has_single && queue.flushers == 0;
+        let mut line = self.line();
+        let is_idle = !line.has_single && line.flushers == 0;
         is_idle.then(|| {
-            queue.has_single = true;
+            line.has_single = true;
             Single(self)
         })
     }
 
     /// Lets jobs wait for a flusher, and starts one if it takes another.
-    fn share(self: &Arc<Self>, jobs: Vec<NewJob>) -> oneshot::Receiver<Answer> {
+    fn hand_over(self: &Arc<Self>, jobs: Vec<NewJob>) -> oneshot::Receiver<Answer> {
         let (answer, answered) = oneshot::channel();
-        let mut queue = self.queue();
-        queue.waiting.push_back(Part { jobs, answer });
+        let mut line = self.line();
+        line.waiting.push_back(Caller { jobs, answer });
         let now = self.options.seam.elapsed();
-        let flusher = queue.needs_flusher(now).then(|| {
-            queue.flushers += 1;
-            queue.flushed_at = now;
+        let flusher = line.needs_flusher(now).then(|| {
+            line.flushers += 1;
+            line.flushed_at = now;
             Flusher {
                 inserter: Arc::clone(self),
                 has_ended: false,
             }
         });
-        // A runtime that ends drops the task at once, and that needs the queue.
-        drop(queue);
+        // A runtime that ends drops the task at once, and that needs the line.
+        drop(line);
         if let Some(flusher) = flusher {
             drop(self.options.seam.spawn(Box::pin(flusher.run())));
         }
@@ -158,41 +157,41 @@ impl Inserter {
     }
 
     /// Stores the jobs of several callers by one statement, and answers each.
-    async fn flush(&self, parts: Vec<Part>) {
-        let (mut jobs, mut answers) = (Vec::new(), Vec::with_capacity(parts.len()));
-        for part in parts {
-            jobs.extend(part.jobs);
-            answers.push(part.answer);
+    async fn flush(&self, callers: Vec<Caller>) {
+        let (mut jobs, mut answers) = (Vec::new(), Vec::with_capacity(callers.len()));
+        for caller in callers {
+            jobs.extend(caller.jobs);
+            answers.push(caller.answer);
         }
         // In one order everywhere, so that two flushes of the same jobs never wait in a circle.
         jobs.sort_by_key(|job| job.id);
-        let failure = self.store(&jobs).await.err().map(Arc::new);
+        let failure = self.insert_alone(&jobs).await.err();
         let is_shared = answers.len() > 1;
         for answer in answers {
             let outcome = match &failure {
                 None => Answer::Stored,
-                Some(error) if is_shared && !is_about_connection(error) => Answer::Apart,
-                Some(error) => Answer::Failed(copy(error)),
+                Some(error) if is_shared && !is_about_connection(error) => Answer::ByItself,
+                Some(error) => Answer::Failed(error.again()),
             };
             // Whoever has gone away does not hear it.
             let _ = answer.send(outcome);
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Queue {
+impl Line {
     fn needs_flusher(&self, now: Duration) -> bool {
-        self.flushers < FLUSHERS_MAX || now.saturating_sub(self.flushed_at) > HELD_UP
+        self.flushers < FLUSHERS_MAX || now.saturating_sub(self.flushed_at) > STUCK_AFTER
     }
 
     /// Takes out what fits into one statement; passes over those who have gone away.
-    fn take(&mut self) -> Vec<Part> {
+    fn take(&mut self) -> Vec<Caller> {
         let (mut jobs, mut bytes) = (0, 0);
-        let mut parts = Vec::new();
+        let mut callers = Vec::new();
         while let Some(next) = self.waiting.front() {
             if next.answer.is_closed() {
                 self.waiting.pop_front();
@@ -203,9 +202,9 @@ impl Queue {
             if jobs > JOBS_MAX || bytes > BYTES_MAX {
                 break;
             }
-            parts.extend(self.waiting.pop_front());
+            callers.extend(self.waiting.pop_front());
         }
-        parts
+        callers
     }
 }
 
@@ -214,7 +213,7 @@ struct Single<'a>(&'a Inserter);
 
 impl Drop for Single<'_> {
     fn drop(&mut self) {
-        self.0.queue().has_single = false;
+        self.0.line().has_single = false;
     }
 }
 
@@ -226,8 +225,8 @@ struct Flusher {
 
 impl Flusher {
     async fn run(mut self) {
-        while let Some(parts) = self.next() {
-            self.inserter.flush(parts).await;
+        while let Some(callers) = self.next() {
+            self.inserter.flush(callers).await;
             // Those who were just answered come back first: otherwise one of them would have a
             // statement of its own, and the others wait for that.
             tokio::task::yield_now().await;
@@ -236,16 +235,16 @@ impl Flusher {
 
     /// What is to be stored next. It ends under the same lock under which it finds nothing, so
     /// that nobody counts on it afterwards.
-    fn next(&mut self) -> Option<Vec<Part>> {
-        let mut queue = self.inserter.queue();
-        let parts = queue.take();
-        if parts.is_empty() {
-            queue.flushers -= 1;
+    fn next(&mut self) -> Option<Vec<Caller>> {
+        let mut line = self.inserter.line();
+        let callers = line.take();
+        if callers.is_empty() {
+            line.flushers -= 1;
             self.has_ended = true;
             return None;
         }
-        queue.flushed_at = self.inserter.options.seam.elapsed();
-        Some(parts)
+        line.flushed_at = self.inserter.options.seam.elapsed();
+        Some(callers)
     }
 }
 
@@ -256,10 +255,10 @@ impl Drop for Flusher {
         if self.has_ended {
             return;
         }
-        let mut queue = self.inserter.queue();
-        queue.flushers -= 1;
-        let left = std::mem::take(&mut queue.waiting);
-        drop(queue);
+        let mut line = self.inserter.line();
+        line.flushers -= 1;
+        let left = std::mem::take(&mut line.waiting);
+        drop(line);
         drop(left);
     }
 }
@@ -273,7 +272,63 @@ fn bytes_of(jobs: &[NewJob]) -> usize {
     jobs.iter().map(|job| job.payload.len()).sum()
 }
 
-/// The same error for one more caller.
-fn copy(error: &Arc<StoreError>) -> StoreError {
-    StoreError::new(error.kind(), error.operation(), error.message()).caused_by(Arc::clone(error))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::postgres::tests::world::job;
+
+    #[test]
+    fn flushers_are_few_unless_they_are_stuck() {
+        let ms = Duration::from_millis;
+        #[track_caller]
+        fn check(flushers: usize, since: Duration, expected: bool) {
+            let line = Line {
+                flushers,
+                flushed_at: Duration::from_secs(9),
+                ..Line::default()
+            };
+            assert_eq!(line.needs_flusher(line.flushed_at + since), expected);
+        }
+        check(0, ms(0), true);
+        check(1, ms(0), true);
+        check(2, ms(0), false);
+        check(2, ms(100), false);
+        check(2, ms(101), true);
+        check(9, ms(101), true);
+    }
+
+    #[test]
+    fn a_flush_takes_whole_callers_and_passes_over_those_who_went_away() {
+        #[track_caller]
+        fn check(callers: &[(usize, usize)], taken: usize) {
+            let mut line = Line::default();
+            let mut kept = Vec::new();
+            for (jobs, bytes) in callers {
+                let new = NewJob {
+                    payload: "1".repeat(*bytes),
+                    ..job()
+                };
+                let (answer, answered) = oneshot::channel();
+                kept.push(answered);
+                let jobs = vec![new; *jobs];
+                line.waiting.push_back(Caller { jobs, answer });
+            }
+            assert_eq!(line.take().len(), taken);
+            assert_eq!(line.waiting.len(), callers.len() - taken);
+        }
+        check(&[], 0);
+        check(&[(1, 2), (1, 2)], 2);
+        check(&[(600, 2), (400, 2), (1, 2)], 2);
+        check(&[(600, 2), (401, 2)], 1);
+        check(&[(1, BYTES_MAX / 2), (1, BYTES_MAX / 2), (1, 1)], 2);
+        check(&[(1, BYTES_MAX - 1), (1, 2)], 1);
+
+        let mut line = Line::default();
+        let (answer, gone) = oneshot::channel();
+        drop(gone);
+        let jobs = vec![job()];
+        line.waiting.push_back(Caller { jobs, answer });
+        assert!(line.take().is_empty());
+        assert!(line.waiting.is_empty());
+    }
 }

@@ -46,7 +46,8 @@ impl Lanes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lanes of a request out, if they are remembered; and what `found` has to be told.
+    /// Takes the lanes of a request out, if they are remembered; and the ticket that
+    /// [`remember`](Self::remember) asks for.
     pub(super) fn recall(&self, asked: &Asked, now: Duration) -> (Option<Vec<Lane>>, Ticket) {
         let mut state = self.state();
         let known = state.known.take();

@@ -1,9 +1,10 @@
 //! The store on a Postgres server, for many processes on many machines.
 //!
-//! Every verb is one transaction of its own, or one statement where that is enough; each statement
-//! that changes a running job is guarded by its lease token, and jobs are claimed by row locks
-//! that skip each other. Nothing is kept on a connection between two transactions, so the store
-//! also works behind a pooler. Leases are renewed over a connection of their own. The store's
+//! A verb is one transaction, or one statement where that is enough: enqueues at the same time share
+//! theirs (`inserter`), and settlements that meet a row which somebody holds begin a second one
+//! (`free`). Each statement that changes a running job is guarded by its lease token, and jobs are
+//! claimed by row locks that skip each other. Told that it is behind a pooler, the store keeps
+//! nothing on a connection between two transactions. Leases are renewed over a connection of their own. The store's
 //! clock is the server's; a test may give one that it moves by hand.
 
 mod actions;
@@ -144,7 +145,7 @@ impl PostgresStore {
             pool: pool.clone(),
             lanes: Arc::clone(&lanes),
             wakes: Arc::clone(&wakes),
-            queue: Mutex::default(),
+            line: Mutex::default(),
         };
         Ok(Self {
             inserter: Arc::new(inserter),

@@ -245,8 +245,8 @@ impl PostgresOptions {
     }
 
     /// How long a statement of a transaction waits for a row that another transaction has locked; 5 s
-    /// unless said otherwise, and a millisecond at least. Results of jobs wait no longer than 0.2 s:
-    /// then those that are free are recorded, and the others offered again.
+    /// unless said otherwise, and a millisecond at least. Results of jobs wait 0.2 s at first: then
+    /// those that are free are recorded, and the others offered again.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
@@ -293,7 +293,10 @@ impl PostgresOptions {
             connect
                 .statement_cache_capacity(STATEMENTS_KEPT)
                 .options(SESSION)
-                .options([("lock_timeout", ms(self.lock_timeout))])
+                .options([
+                    ("lock_timeout", ms(self.lock_timeout)),
+                    ("statement_timeout", ms(self.statement_timeout)),
+                ])
         }
     }
 

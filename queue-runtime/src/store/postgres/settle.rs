@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use sqlx::postgres::{PgConnection, PgRow};
 
 use super::error::Fault;
-use super::finish::{BATCH_MAX, Final, Key, finish};
+use super::finish::{AttemptKey, BATCH_MAX, Final, finish};
 use super::instant::At;
 use super::rows::{Columns, column, ids, span_ms};
 use super::statements::Statements;
@@ -19,12 +19,12 @@ pub(super) async fn settle(
     now: Option<At>,
     settlements: &[Settlement],
 ) -> Result<(Vec<Settled>, bool), Fault> {
-    let held = held(conn, statements, now, settlements).await?;
+    let rescuable = rescuable(conn, statements, now, settlements).await?;
     let (mut queued, mut finals) = (Vec::new(), Vec::new());
     // The places of those that are tried, by what they are about.
     let mut tried = HashMap::new();
     for (place, settlement) in settlements.iter().enumerate() {
-        let is_free = !settlement.only_if_expired || held.contains(&key(settlement));
+        let is_free = !settlement.only_if_expired || rescuable.contains(&key(settlement));
         // The second settlement of one attempt in a batch finds the attempt ended.
         if !is_free || tried.contains_key(&key(settlement)) {
             continue;
@@ -55,7 +55,7 @@ pub(super) async fn settle(
     Ok((answers, wake | ended.wake))
 }
 
-pub(super) fn key(settlement: &Settlement) -> Key {
+pub(super) fn key(settlement: &Settlement) -> AttemptKey {
     (settlement.id, Some(settlement.token))
 }
 
@@ -81,13 +81,13 @@ fn ending(settlement: &Settlement) -> Final<'_> {
     }
 }
 
-/// Holds the jobs that the rescues among the settlements still may change.
-async fn held(
+/// Locks the jobs that the rescues among the settlements still may change.
+async fn rescuable(
     conn: &mut PgConnection,
     statements: &Statements,
     now: Option<At>,
     settlements: &[Settlement],
-) -> Result<HashSet<Key>, Fault> {
+) -> Result<HashSet<AttemptKey>, Fault> {
     let mut rescues: Vec<_> = settlements
         .iter()
         .filter(|settlement| settlement.only_if_expired)
@@ -115,7 +115,7 @@ async fn back(
     statements: &Statements,
     now: Option<At>,
     queued: &[(&Settlement, i64)],
-) -> Result<HashSet<Key>, Fault> {
+) -> Result<HashSet<AttemptKey>, Fault> {
     let mut waiting = HashSet::new();
     for queued in queued.chunks(BATCH_MAX) {
         let rows = back_batch(conn, statements, now, queued).await?;
@@ -157,6 +157,6 @@ async fn back_batch(
     Ok(rows)
 }
 
-pub(super) fn named(columns: &mut Columns<'_>) -> Result<Key, Fault> {
+pub(super) fn named(columns: &mut Columns<'_>) -> Result<AttemptKey, Fault> {
     Ok((columns.id()?, Some(LeaseToken::new(columns.take()?))))
 }

@@ -1,4 +1,4 @@
-//! The verbs of a store, each one transaction.
+//! The verbs of a store, each a transaction or a statement of its own but for those that share one.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -44,7 +44,7 @@ impl Street {
     }
 
     /// Tells of a job that its handler has completed itself; nothing is left to settle.
-    pub(super) fn completed(&mut self, claimed: Claimed, took: Duration) {
+    fn completed(&mut self, claimed: Claimed, took: Duration) {
         self.claims.released(&claimed);
         self.shared.leases.remove(claimed.lease());
         let completed = Pending {
@@ -66,7 +66,7 @@ impl Street {
 
     /// The same for a job that its handler may have completed itself: if the store refuses, what has
     /// become of the job is looked up.
-    pub(super) fn settle_staged(&mut self, claimed: Claimed, outcome: Outcome, took: Duration) {
+    fn settle_staged(&mut self, claimed: Claimed, outcome: Outcome, took: Duration) {
         let decided = self.decided(claimed, outcome, took);
         self.outbound.push(Pending {
             is_uncertain: true,
@@ -107,7 +107,7 @@ impl Street {
     }
 
     /// Puts aside what is held; returns the others with their answers.
-    pub(super) fn recorded(
+    pub(super) fn keep_held(
         &mut self,
         batch: Vec<Pending>,
         answers: Vec<Settled>,

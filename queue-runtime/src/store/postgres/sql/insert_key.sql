@@ -1,4 +1,5 @@
--- Binds idempotency keys to jobs, in place of what expired keys said before.
+-- Binds idempotency keys to jobs, in place of what expired keys said before. A key without an end is
+-- over once its window has passed and its job is not live.
 --
 -- The look-up has a limit: with `exists`, Postgres 13 keeps a plan at hand that reads all jobs.
 -- params: arrays with one element per key: $1 job types, $2 idempotency keys, $3 job ids,
@@ -46,11 +47,13 @@ set
   expires_at = excluded.expires_at,
   final_state = excluded.final_state
 where k.expires_at <= excluded.created_at
-  or k.expires_at is null
-  and {q}.later(k.created_at, k.window_ms) <= excluded.created_at
-  and (
-    select true
-    from {q}.jobs j
-    where j.id = k.job_id
-    limit 1
-  ) is null
+  or (
+    k.expires_at is null
+    and {q}.later(k.created_at, k.window_ms) <= excluded.created_at
+    and (
+      select true
+      from {q}.jobs j
+      where j.id = k.job_id
+      limit 1
+    ) is null
+  )

@@ -1,14 +1,16 @@
 -- Moves jobs that succeeded to the finished jobs. A success is most of what is settled, so it has a
 -- statement that writes one row per job: the attempt that ends is kept in the finished job's own
--- row, and the counters stay as the claim left them. Leaves out a job whose token is not the current
--- one, or whose counters differ from those given; `settle_final.sql` is asked about those.
+-- row. Attempts and snoozes stay as the claim left them; a success ends the row of crashes, so those
+-- become 0. Leaves out a job whose token is not the current one, or whose attempts or snoozes differ
+-- from those given; `settle_final.sql` is asked about those.
 --
 -- `case` keeps the planner from making a join of the look-up, which it would do by reading all jobs.
 -- params: arrays with one element per job: $1 ids, $2 lease tokens, $3 attempts, $4 snoozes;
 --   $5 now or null
 -- returns: a row per job that is final now (id, lease token, job_type, dedupe_key if another job may
 --   wait behind it, whether idempotency keys are bound to it)
--- locks: the jobs, in the order of their ids
+-- locks: the jobs, in no promised order: two settlements share a job only if one of them is late, and
+--   a deadlock is begun anew
 -- index: primary key, idempotency_keys_job
 -- only: SQLite writes a history row at little cost, and one statement for all ends.
 with

@@ -5,7 +5,7 @@
 -- returns: a row per attempt that holds its job (id, lease token, whether it can end at once)
 -- locks: those rows in the order of the jobs' ids, skipping those that are locked
 -- index: primary key of jobs, jobs_dedupe, idempotency_keys_job
-select asked.id, asked.token, coalesce(free.is_whole, false)
+select asked.id, asked.token, coalesce(free.can_end, false)
 from (
   select id, token
   from unnest($1::uuid[], $2::bigint[]) item (id, token)
@@ -55,7 +55,7 @@ left join lateral (
         where j.dedupe_slot = 0
       ),
       true
-    ) as is_whole
+    ) as can_end
   from (
     select id, job_type, dedupe_key, dedupe_slot
     from {q}.jobs

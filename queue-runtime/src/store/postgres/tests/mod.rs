@@ -22,4 +22,4 @@ mod surroundings;
 mod unreadable;
 mod stage;
 mod waits;
-mod world;
+pub(super) mod world;

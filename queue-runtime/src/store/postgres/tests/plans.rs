@@ -295,16 +295,25 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
                 .bind(now),
         ),
         (
+            "settle_done",
+            ours(&statements.settle_done)
+                .bind(leased.ids.clone())
+                .bind(leased.tokens.clone())
+                .bind(zeros.clone())
+                .bind(zeros.clone())
+                .bind(now),
+        ),
+        (
             "settle_final",
             ours(&statements.settle_final)
                 .bind(leased.ids.clone())
                 .bind(leased.tokens.clone())
-                .bind(vec!["success"; count])
+                .bind(vec!["permanent"; count])
                 .bind(none(count))
                 .bind(zeros.clone())
                 .bind(zeros.clone())
                 .bind(zeros.clone())
-                .bind(vec!["done"; count])
+                .bind(vec!["dead_letter"; count])
                 .bind(none(count))
                 .bind(vec![false; count])
                 .bind(now),

@@ -11,6 +11,10 @@ use sqlx::Connection;
 use super::world::{Ground, World, done, ids, job, jobs, keyed, request, run};
 use crate::error::{EnqueueError, StoreErrorKind};
 use crate::job::{Change, Claimed, JobState, NewJob, OutcomeKind, Settled, Settlement};
+use crate::seam::Seam;
+use crate::store::postgres::instant::At;
+use crate::store::postgres::settle::settle;
+use crate::store::postgres::statements::Statements;
 use crate::store::{Admin, Extended, Inserted, Store};
 
 /// Short, so that a test that runs into it is over soon.
@@ -256,7 +260,6 @@ async fn a_heartbeat_a_rescue_and_a_claim_never_wait() {
     );
     run(&mut tx, &world.sql(&lock)).await;
 
-    // None of these has a lock timeout that a test would not notice.
     let answers = heartbeat.extend(&leases, Duration::from_mins(1)).await;
     assert_eq!(answers.expect("at once"), [Extended::Held, Extended::Kept]);
     let taken = world.claim(2).await;
@@ -265,7 +268,16 @@ async fn a_heartbeat_a_rescue_and_a_claim_never_wait() {
     let expired = world.store.expired(9).await.expect("at once");
     assert_eq!(expired.len(), 2, "without the one that is held");
     let rescues: Vec<_> = claimed.iter().map(rescue).collect();
-    let answers = world.store.settle(&rescues).await.expect("at once");
+    // Below the store, which would go round a row that it has waited for.
+    let statements = Statements::new(&world.schema, false);
+    let now = Some(At(world.hand.now()));
+    let mut impatient = world.connection().await;
+    let mut own = impatient.begin().await.expect("a transaction");
+    run(&mut own, "set local lock_timeout = '1ms'").await;
+    let (answers, _) = settle(&mut own, &statements, now, &rescues)
+        .await
+        .expect("nothing is waited for");
+    own.commit().await.expect("committed");
     assert_eq!(
         answers,
         [Settled::Stale, Settled::Applied(JobState::Queued)]
