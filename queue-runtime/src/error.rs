@@ -260,6 +260,19 @@ pub enum FenceError {
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl FenceError {
+    /// Refuses what only means something inside a transaction.
+    pub(crate) fn without_transaction(operation: &'static str) -> Self {
+        Self::Store(StoreError::new(
+            StoreErrorKind::InvalidInput,
+            operation,
+            "the connection has no open transaction, so this would be over before the writes that \
+             go with it. Begin one, and commit it after them",
+        ))
+    }
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 impl EnqueueError {
     /// An enqueue looks at a transaction as a fence does, but has no lease to lose.
     pub(crate) fn of_fence(error: FenceError) -> Self {
@@ -357,6 +370,9 @@ pub enum WorkerError {
         message: String,
     },
     /// Attempts were still running when the grace budget was used up, and did not stop.
+    ///
+    /// They block their threads, and a runtime that is dropped waits for those: a `main` that only
+    /// returns this error ends when they do. To end at once, call `std::process::exit(1)`.
     #[error("{running} attempts did not stop within {grace:?} after they were cancelled")]
     Stuck {
         /// How many.

@@ -1,5 +1,5 @@
 //! Typed background jobs without a broker: an async function becomes a job with retries, time
-//! limits, duplicates and caches handled, on SQLite with no server.
+//! limits, duplicates and caches handled, on SQLite with no server or on Postgres.
 //!
 //! ```standalone_crate
 //! use queue_runtime::{JobError, JobState, Queue, Worker, job};
@@ -47,7 +47,7 @@
 //! | test | the crate `queue-testkit`: `TestQueue`, `assert_enqueued!` |
 //!
 //! In the repository, under `docs`: `errors.md` (what a handler can say), `idempotency.md`,
-//! `caching.md`, `testing.md`, `sqlite.md` (durability, backups, every error at opening),
+//! `caching.md`, `testing.md`, `sqlite.md` and `postgres.md` (durability, backups, errors at opening),
 //! `choosing.md`, and `lifecycle.md` and `architecture.md` for how it works.
 //!
 //! # Before it runs elsewhere

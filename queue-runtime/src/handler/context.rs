@@ -143,7 +143,8 @@ impl JobContext {
     }
 
     /// Returns the lease token: higher for every claim in this store, so that the user's own
-    /// tables can refuse a late worker (`where fence <= ?`).
+    /// tables can refuse a late worker: `update seats set guest = $1, fence = $2 where id = $3 and
+    /// fence <= $2`, with `.bind(ctx.fence().get())` for `$2`.
     pub fn fence(&self) -> LeaseToken {
         self.claimed.token
     }
@@ -154,8 +155,11 @@ impl JobContext {
     /// If the handler returns `Ok` but the transaction was not committed, the job is tried again.
     /// Where it is unknown whether a commit went through (the connection was lost), the worker
     /// reads back whether the job has ended, so the writes are never made twice. Takes `&mut` of a
-    /// transaction of sqlx 0.9 on the database of the queue; the job's row stays locked until it
-    /// ends, so keep what comes after this short.
+    /// transaction of sqlx 0.9 on the database of the queue, SQLite or Postgres; the job's row stays
+    /// locked until it ends, so keep what comes after this short. What the handler returns after the
+    /// commit changes nothing any more: an error is only logged.
+    ///
+    /// On Postgres the same begins with `pool.begin()`:
     ///
     /// ```no_run
     /// use queue_runtime::{JobContext, JobError, Data, job};
@@ -180,8 +184,8 @@ impl JobContext {
     /// # Errors
     /// [`FenceError::LeaseLost`] if somebody else may hold the job by now; roll back, as dropping
     /// the transaction does. [`FenceError::OtherDatabase`] if the transaction is on another
-    /// database than the queue. [`FenceError::Store`] if the store refused. In each case nothing
-    /// was written about the job.
+    /// database than the queue. [`FenceError::Store`] if the store refused, or no transaction is open.
+    /// In each case nothing was written about the job.
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub async fn complete_in<'t>(&self, tx: impl Into<Tx<'t>>) -> Result<(), FenceError> {
         // Before it is asked: the answer may be lost, or this future dropped.

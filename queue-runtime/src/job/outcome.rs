@@ -85,6 +85,21 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Returns the handler's error text, if it gave one.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Retry { error }
+            | Self::RetryAfter { error, .. }
+            | Self::Panicked { error }
+            | Self::Permanent { error }
+            | Self::Undecodable { error } => Some(error),
+            Self::Cancelled { reason } => reason.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 /// The word for how an attempt ended, as history keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]

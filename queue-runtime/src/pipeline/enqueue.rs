@@ -133,8 +133,9 @@ impl<'q, J: Job> Enqueue<'q, J> {
     }
 
     /// Stores the job in the caller's transaction: visible with its commit, gone with its
-    /// rollback. Takes `&mut` of an SQLite transaction or connection of sqlx 0.9, on the same
-    /// file as the queue; one of another sqlx version does not compile.
+    /// rollback. Takes `&mut` of an SQLite or Postgres transaction or connection of sqlx 0.9, on
+    /// the same database as the queue; one of another sqlx version does not compile. A connection
+    /// without an open transaction stores the job at once.
     ///
     /// ```no_run
     /// use queue_runtime::{Queue, job};

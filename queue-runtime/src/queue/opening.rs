@@ -118,8 +118,26 @@ fn source(url: &str) -> Result<Source, OpenError> {
                    postgres://user@host/database or memory:"
                 .to_owned(),
         }),
+        None if !url.starts_with("sqlite:") && !is_file(url) => Err(OpenError::InvalidUrl {
+            // Not the address itself: it may hold a password.
+            url: "…".to_owned(),
+            rule: "is no address of a store and does not look like a file. Write \
+                   sqlite://jobs.db, ./jobs, postgres://user@host/database or memory:"
+                .to_owned(),
+        }),
         _ => sqlite(url),
     }
+}
+
+/// Says whether an address without a scheme is meant as a file. A slip in the address of a server
+/// must not make a file of that name, into which jobs go that nobody runs.
+fn is_file(address: &str) -> bool {
+    const ENDINGS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
+    let is_path = ["./", "../", "/"]
+        .iter()
+        .any(|start| address.starts_with(start));
+    let is_server = address.starts_with("postgres") || address.contains(['@', '=']);
+    is_path || (!is_server && ENDINGS.iter().any(|ending| address.ends_with(ending)))
 }
 
 #[cfg(feature = "postgres")]
@@ -191,6 +209,32 @@ impl From<&sqlx::PgPool> for Opening {
 mod tests {
     use super::*;
     use crate::seam::{Seam, SystemSeam};
+
+    #[test]
+    fn a_slip_in_the_address_of_a_server_is_not_taken_for_a_file() {
+        for slip in [
+            "",
+            "host=127.0.0.1 user=postgres",
+            "127.0.0.1:5432",
+            "db.internal",
+            "postgres",
+            "postgres//user@host/db",
+            "user:password@host/jobs.db",
+        ] {
+            let refused = source(slip).expect_err(slip).to_string();
+            assert!(refused.contains("does not look like a file"), "{refused}");
+            assert!(!refused.contains("password@"), "{refused}");
+        }
+        for file in [
+            "jobs.db",
+            "./jobs",
+            "/var/lib/app/jobs",
+            "../jobs.sqlite3",
+            "data/jobs.db",
+        ] {
+            assert!(matches!(source(file), Ok(Source::Sqlite(_))), "{file}");
+        }
+    }
 
     #[tokio::test]
     async fn a_seam_of_the_options_is_the_queues_too() {

@@ -121,7 +121,18 @@ async fn confirmed(shared: &Shared, context: &JobContext, ran: Ran) -> Ran {
     let recorded = settle::recorded(lease, store.as_ref()).await;
     match (recorded, ran) {
         (Ok(Some(OutcomeKind::Success)), Ran::Success(value)) => Ran::Completed(value),
-        (Ok(Some(OutcomeKind::Success)), _) => Ran::Completed(JobValue::default()),
+        (Ok(Some(OutcomeKind::Success)), ran) => {
+            // The job is done; what went wrong afterwards is in no history.
+            if let Ran::Ended(outcome) = ran {
+                tracing::warn!(
+                    job_id = %lease.id,
+                    outcome = outcome.kind().as_str(),
+                    error = outcome.error().unwrap_or(""),
+                    "the handler ended otherwise after it had completed its job"
+                );
+            }
+            Ran::Completed(JobValue::default())
+        }
         // If it is committed after all, the settlement is stale, and what it means is read back
         // again.
         (_, Ran::Success(_)) => Ran::Ended(Outcome::Retry {

@@ -336,6 +336,76 @@ async fn a_transaction_on_another_database_completes_nothing() {
 }
 
 #[tokio::test]
+async fn an_end_without_a_transaction_is_refused() {
+    let file = File::new();
+    let queue = file.open().await;
+    let pool = sqlx::SqlitePool::connect(&file.url())
+        .await
+        .expect("opened");
+    ends_bare(&queue, Bare::Sqlite(pool.clone())).await;
+    queue.close().await;
+    pool.close().await;
+    let Some(server) = Server::new() else { return };
+    let queue = server.open().await;
+    let pool = server.pool().await;
+    ends_bare(&queue, Bare::Postgres(pool.clone())).await;
+    queue.close().await;
+    pool.close().await;
+    server.end().await;
+}
+
+/// Connections on which no transaction is open.
+enum Bare {
+    Sqlite(sqlx::SqlitePool),
+    Postgres(PgPool),
+}
+
+/// A job whose handler completes it where nothing could be committed with it is not done.
+async fn ends_bare(queue: &Queue, bare: Bare) {
+    let refused = Data::new(Mutex::new(Vec::<String>::new()));
+    let sent = end_bare::enqueue(queue).await.expect("enqueued");
+    Worker::builder(queue)
+        .job::<EndBareJob>()
+        .data(bare)
+        .shared(refused.clone())
+        .run_until(final_events(queue, 1))
+        .await
+        .expect("ends well");
+    let said = refused.lock().expect("no panic").join("; ");
+    assert_eq!(said.matches("no open transaction").count(), 2, "{said}");
+    let job = queue.job(sent.id).await.expect("it answers").expect("kept");
+    assert_eq!(job.state, JobState::DeadLetter);
+    assert_eq!(job.last_error.as_deref(), Some("the write has failed"));
+}
+
+#[job]
+async fn end_bare(
+    ctx: JobContext,
+    #[inject] bare: Data<Bare>,
+    #[inject] refused: Data<Mutex<Vec<String>>>,
+) -> Result<(), JobError> {
+    let answers = match &*bare {
+        Bare::Sqlite(pool) => {
+            let mut conn = pool.acquire().await?;
+            [
+                ctx.complete_in(&mut conn).await,
+                ctx.fence_in(&mut conn).await,
+            ]
+        }
+        Bare::Postgres(pool) => {
+            let mut conn = pool.acquire().await?;
+            [
+                ctx.complete_in(&mut conn).await,
+                ctx.fence_in(&mut conn).await,
+            ]
+        }
+    };
+    let said = answers.map(|answer| answer.expect_err("nothing would be held").to_string());
+    refused.lock().expect("no panic").extend(said);
+    Err(JobError::permanent("the write has failed"))
+}
+
+#[tokio::test]
 async fn a_fence_without_a_transaction_is_refused_on_postgres() {
     let Some(server) = Server::new() else { return };
     let queue = server.open().await;

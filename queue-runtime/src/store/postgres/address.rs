@@ -32,6 +32,10 @@ pub(super) fn read(url: &str) -> Result<(PgConnectOptions, Vec<(String, String)>
         return Err(refuse(rule));
     }
     let (kept, ours) = parted(url);
+    if let Some((written, meant)) = misspelt(url) {
+        let rule = format!("has the parameter {written:?}; did you mean {meant:?}?");
+        return Err(refuse(rule));
+    }
     let connect = PgConnectOptions::from_str(&kept).map_err(|error| {
         // A password with one of these characters tears the address apart.
         refuse(format!(
@@ -94,6 +98,34 @@ fn parted(url: &str) -> (String, Vec<(String, String)>) {
     (kept, ours)
 }
 
+/// Finds a parameter that is nearly one of ours, with the one that is meant: passed over, it would
+/// leave the queue on a default that nobody asked for.
+fn misspelt(url: &str) -> Option<(&str, &'static str)> {
+    let (_, query) = url.split_once('?')?;
+    query.split('&').find_map(|parameter| {
+        let name = parameter.split('=').next().unwrap_or("");
+        let nearly = |ours: &&str| *ours != name && is_near(name, ours);
+        let meant = OURS.iter().copied().find(|ours| nearly(ours))?;
+        Some((name, meant))
+    })
+}
+
+/// Says whether one word becomes the other by one slip, upper and lower case aside: a letter too
+/// many, too few, or another.
+fn is_near(one: &str, other: &str) -> bool {
+    let (one, other) = (one.to_lowercase(), other.to_lowercase());
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let start = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[start..], &other[start..]);
+    let end = one
+        .iter()
+        .rev()
+        .zip(other.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    one.len().max(other.len()) - end <= 1
+}
+
 /// Leaves the user and password of a URL out, and cuts what is left.
 fn redacted(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -151,6 +183,16 @@ mod tests {
             "pooler=transaction",
         );
         check("postgres://app@host/db?notify=maybe", "on or off");
+        check(
+            "postgres://app@host/db?shema=jobs",
+            "did you mean \"schema\"",
+        );
+        check(
+            "postgres://app@host/db?sslmode=disable&Schema=jobs",
+            "\"schema\"",
+        );
+        check("postgres://app@host/db?connection=9", "\"connections\"");
+        check("postgres://app@host/db?poller=transaction", "\"pooler\"");
         check("postgres://app:p#w@host:x/db", "%23");
         check("postgres://app:12/34@host/db", "%2F");
         check("postgres://app:12?34@host/db", "%3F");

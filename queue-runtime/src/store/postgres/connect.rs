@@ -329,9 +329,9 @@ pub(super) fn explained(
 ) -> StoreError {
     let about_server = match &error {
         SqlxError::Io(_) | SqlxError::Tls(_) => true,
-        SqlxError::Database(said) => said
-            .code()
-            .is_some_and(|code| code.starts_with("28") || code == "3D000"),
+        SqlxError::Database(said) => said.code().is_some_and(|code| {
+            code.starts_with("28") || code.starts_with("08") || code == "3D000"
+        }),
         _ => false,
     };
     if !about_server {

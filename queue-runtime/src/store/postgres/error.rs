@@ -258,7 +258,10 @@ fn of_state(state: &str) -> (StoreErrorKind, &'static str) {
 fn of_class(class: &str) -> (StoreErrorKind, &'static str) {
     use StoreErrorKind::{Corrupt, InvalidInput, Unavailable};
     match class {
-        "08" => (Unavailable, "the connection to the server failed"),
+        "08" => (
+            Unavailable,
+            "the connection failed, or a pooler before the server refused it",
+        ),
         "28" => (
             InvalidInput,
             "the server does not let this user in. Check user, password and pg_hba.conf",

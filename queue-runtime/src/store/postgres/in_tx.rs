@@ -17,7 +17,7 @@ use super::insert::{Insert, has_due};
 use super::notify::Notification;
 use super::settle;
 use super::wake::FROM_A_TRANSACTION;
-use crate::error::{EnqueueError, FenceError, StoreError, StoreErrorKind};
+use crate::error::{EnqueueError, FenceError};
 use crate::job::{Lease, NewJob, Settled, Settlement};
 use crate::store::Inserted;
 
@@ -86,7 +86,9 @@ impl PostgresStore {
     /// locked until that ends; heartbeats and rescues leave it alone meanwhile.
     ///
     /// # Errors
-    /// [`FenceError`]; nothing was changed, and the caller's transaction can go on.
+    /// [`FenceError`]; nothing was changed, and the caller's transaction can go on. Without an open
+    /// transaction the job would end before the writes that go with it, so that is an error of
+    /// kind `InvalidInput`.
     pub async fn complete_in(
         &self,
         conn: &mut PgConnection,
@@ -94,7 +96,7 @@ impl PostgresStore {
     ) -> Result<(), FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store("complete_in"));
         let now = self.manual_now();
-        let mut part = self.part("complete_in", conn).await?;
+        let mut part = self.part_of_open("complete_in", conn).await?;
         let settlements = std::slice::from_ref(settlement);
         let settled = async {
             let settle = settle::settle(&mut part, &self.statements, now, settlements);
@@ -128,16 +130,7 @@ impl PostgresStore {
     /// that is an error of kind `InvalidInput`.
     pub async fn fence_in(&self, conn: &mut PgConnection, lease: Lease) -> Result<(), FenceError> {
         let refuse = |fault: Fault| FenceError::Store(fault.into_store("fence_in"));
-        let mut part = self.part("fence_in", conn).await?;
-        if matches!(part, Part::Whole(_)) {
-            part.undo().await.map_err(refuse)?;
-            return Err(FenceError::Store(StoreError::new(
-                StoreErrorKind::InvalidInput,
-                "fence_in",
-                "the connection has no open transaction, so the fence would end at once. Begin \
-                 one, and commit it after the writes",
-            )));
-        }
+        let mut part = self.part_of_open("fence_in", conn).await?;
         let fence = self.statements.fence.query();
         let fence = fence.bind(*lease.id.as_uuid()).bind(lease.token.get());
         match part.fetch_optional(fence).await {
@@ -153,6 +146,21 @@ impl PostgresStore {
                 Err(refuse(Fault::Sql(error)))
             }
         }
+    }
+
+    /// The same, if a transaction is open.
+    async fn part_of_open<'c>(
+        &self,
+        operation: &'static str,
+        conn: &'c mut PgConnection,
+    ) -> Result<Part<'c>, FenceError> {
+        let part = self.part(operation, conn).await?;
+        if let Part::Whole(_) = part {
+            let undone = part.undo().await;
+            undone.map_err(|fault| FenceError::Store(fault.into_store(operation)))?;
+            return Err(FenceError::without_transaction(operation));
+        }
+        Ok(part)
     }
 
     /// Begins our part of the caller's transaction, if that is on our database. If it is not, the

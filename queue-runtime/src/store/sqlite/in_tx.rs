@@ -75,12 +75,14 @@ impl SqliteStore {
     /// Completes a job inside the caller's transaction, under its lease token.
     ///
     /// # Errors
-    /// [`FenceError`]; nothing was changed.
+    /// [`FenceError`]; nothing was changed. Without an open transaction the job would end before the
+    /// writes that go with it, so that is an error of kind `InvalidInput`.
     pub async fn complete_in(
         &self,
         conn: &mut SqliteConnection,
         settlement: &Settlement,
     ) -> Result<(), FenceError> {
+        require_open("complete_in", conn).await?;
         self.lock("complete_in", conn).await?;
         let now = match &self.options.clock {
             Some(clock) => clock.now(),
@@ -112,12 +114,14 @@ impl SqliteStore {
     /// write lock from here on, so nobody can take the job before it ends.
     ///
     /// # Errors
-    /// [`FenceError`]; nothing was changed.
+    /// [`FenceError`]; nothing was changed. Without an open transaction nothing would be held, so that is
+    /// an error of kind `InvalidInput`.
     pub async fn fence_in(
         &self,
         conn: &mut SqliteConnection,
         lease: Lease,
     ) -> Result<(), FenceError> {
+        require_open("fence_in", conn).await?;
         self.lock("fence_in", conn).await?;
         let held = self
             .statements
@@ -188,6 +192,19 @@ impl SqliteStore {
             Err(refused) => Err(FenceError::Store(store_error(operation, refused))),
         }
     }
+}
+
+/// Refuses a connection without an open transaction. SQLite begins one only where there is none.
+async fn require_open(
+    operation: &'static str,
+    conn: &mut SqliteConnection,
+) -> Result<(), FenceError> {
+    if run(conn, "begin").await.is_err() {
+        return Ok(());
+    }
+    let undone = run(conn, "rollback").await;
+    undone.map_err(|fault| FenceError::Store(fault.into_store(operation)))?;
+    Err(FenceError::without_transaction(operation))
 }
 
 async fn run(conn: &mut SqliteConnection, sql: &'static str) -> Result<(), Fault> {
