@@ -17,6 +17,8 @@ mod expand;
 mod classify;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod expansions;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -91,11 +93,12 @@ use parse::Item;
 /// | `version` | one payload field with the entity's version; needs `cache` | none |
 /// | `retry_if` | path to a `fn(&E) -> bool`: whether this error is worth another attempt | decided by the error |
 /// | `schema` | 1 to 1000000, the number of the payload's shape | 1 |
+/// | `upcast` | path to a `fn(from: u32, fields: &mut PayloadFields) -> Result<(), JobError>`, which brings a payload from one schema to the next; needs `schema` | none: an older payload is read as it is |
 /// | `payload` | a name for the payload struct | the function's, in camel case, with `Job` |
 /// | `derive(..)` | derives for the payload struct, as in `derive(Clone, PartialEq)` | none |
 /// | `crate` | absolute path to queue-runtime, if it is renamed or re-exported | `::queue_runtime` |
 ///
-/// Reserved for a later version: `upcast`, `refresh`, `invalidates`, `newest`, `serial`, `limit`, `rate`,
+/// Reserved for a later version: `refresh`, `invalidates`, `newest`, `serial`, `limit`, `rate`,
 /// `cron`, `tz`, `missed`, `overlap`, `state`.
 ///
 /// **Durations** are one or more `<digits><unit>` without spaces; the units are `ms`, `s`, `m`, `h` and `d`:
@@ -106,6 +109,11 @@ use parse::Item;
 /// whose values never run into each other; `dedupe = "user-{user_id}"` is a template as in `format!`. Each
 /// value implements `KeyPart`: integers, `bool`, `char`, strings and options of them do, floats and maps do
 /// not. In a template it also implements `Display`.
+///
+/// **Schemas** number the shape of the payload. A worker takes no job of a higher schema than it reads. A job of
+/// a lower one goes through `upcast`, once per step, before it is decoded: stored under schema 1 and read by a
+/// job of schema 3, it is given to `upcast(1, ..)` and then to `upcast(2, ..)`. An error or a panic there, and a
+/// payload that does not fit, make the job a dead letter that keeps the payload as it was stored.
 ///
 /// # Results
 ///
@@ -118,8 +126,8 @@ use parse::Item;
 /// # What is found at compile time
 ///
 /// Unknown, repeated and misspelt options; values of the wrong kind or out of range; durations and backoffs
-/// that cannot be read; options that need another one; keys that name no payload field, or a field that
-/// cannot be a key; arguments that cannot be stored or injected; results and errors that cannot be recorded;
+/// that cannot be read; options that need another one, or could never take effect beside another; keys that
+/// name no payload field, or a field that cannot be a key; functions of another signature behind an option; arguments that cannot be stored or injected; results and errors that cannot be recorded;
 /// a future that is not `Send`; and every `enqueue` with wrong, swapped or missing arguments. All mistakes of
 /// one attribute show in one build, each at its place.
 ///

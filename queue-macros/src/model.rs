@@ -26,6 +26,7 @@ pub(crate) struct Job {
     pub(crate) policy: Policy,
     pub(crate) keys: Keys,
     pub(crate) retry_if: Option<Path>,
+    pub(crate) upcast: Option<Path>,
 }
 
 /// An argument of the handler.
@@ -85,6 +86,7 @@ pub(crate) enum Timeout {
 }
 
 /// How long to wait before the next attempt.
+#[derive(Clone, Copy)]
 pub(crate) enum Backoff {
     Fixed {
         delay: Duration,
@@ -119,6 +121,8 @@ pub(crate) struct Keys {
     pub(crate) idempotency: Option<Key>,
     pub(crate) cache: Option<Key>,
     pub(crate) version: Option<KeyPath>,
+    /// A `cache` was asked for and is wrong: then nothing is known about what the job returns.
+    pub(crate) cache_broken: bool,
 }
 
 /// A key whose first names are fields of the payload.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{InvalidName, JobId, JobState};
+use crate::job::{InvalidName, JobId, JobState, JobType};
 
 /// Any error as a trait object that may cross threads.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
@@ -38,6 +38,7 @@ pub struct StoreError {
     operation: &'static str,
     message: String,
     source: Option<Arc<dyn Error + Send + Sync>>,
+    is_about_values: bool,
 }
 
 impl StoreError {
@@ -48,7 +49,20 @@ impl StoreError {
             operation,
             message: message.into(),
             source: None,
+            is_about_values: false,
         }
+    }
+
+    /// Says that what a job holds was refused: without that job the same call may succeed.
+    #[must_use]
+    pub fn about_values(mut self) -> Self {
+        self.is_about_values = true;
+        self
+    }
+
+    /// Whether what a job holds was refused.
+    pub fn is_about_values(&self) -> bool {
+        self.is_about_values
     }
 
     /// Adds the error that caused this one.
@@ -66,6 +80,7 @@ impl StoreError {
             operation: self.operation,
             message: self.message.clone(),
             source: self.source.clone(),
+            is_about_values: self.is_about_values,
         }
     }
 
@@ -310,6 +325,27 @@ pub enum JobActionError {
         id: JobId,
         /// Where it stands.
         state: JobState,
+    },
+    /// The new payload is one of another job type; the job stays as it is.
+    #[error(
+        "job {id} is of type {:?}: a payload of job type {edited:?} cannot be put in place of its own",
+        stored.as_str()
+    )]
+    OtherType {
+        /// The job that should be replayed.
+        id: JobId,
+        /// Its type.
+        stored: JobType,
+        /// The name of the type that the new payload belongs to.
+        edited: &'static str,
+    },
+    /// The new payload cannot be stored; the job stays as it is.
+    #[error("job {id} stays as it is: {source}")]
+    InvalidEdit {
+        /// The job that should be replayed.
+        id: JobId,
+        /// What is wrong with the payload, or with a key that follows from it.
+        source: EnqueueError,
     },
     /// A live job holds the dedupe key; the dead letter stays where it is.
     #[error("job {id}: live job {live} holds the same dedupe key. Wait for it, or cancel it first")]

@@ -41,9 +41,11 @@
 //! | answer a repeated request once | `idempotency` and `dedupe` of [`job`][attribute], [`Enqueued`], [`KeyPart`] |
 //! | run | [`Worker::builder`], [`WorkerBuilder`], [`shutdown_signal`] |
 //! | look at jobs | [`Queue::job`], [`Queue::dead_letters`], [`Queue::counts`], [`JobRecord`] |
-//! | cancel, replay | [`Queue::cancel`], [`Queue::replay`] |
+//! | see what a new program has to read | [`Queue::waiting`], [`Queue::waiting_sample`] |
+//! | cancel, replay, fix and replay | [`Queue::cancel`], [`Queue::replay`], [`Queue::replay_with`] |
 //! | watch | [`Queue::events`] with [`JobEvent`], [`Hooks`] |
 //! | keep a cache fresh | [`Refreshed`], [`Cache`] |
+//! | see which edits strand waiting jobs | [`lockfile`] |
 //! | test | the crate `queue-testkit`: `TestQueue`, `assert_enqueued!` |
 //!
 //! In the repository, under `docs`: `errors.md` (what a handler can say), `idempotency.md`,
@@ -73,6 +75,7 @@
 //! - `sqlite` (default): the embedded store, with SQLite compiled in.
 //! - `postgres`: the store on a Postgres server.
 //! - `tls-rustls`: encrypted connections to it.
+//! - `shapes`: what [`lockfile`] compares; `queue-testkit` turns it on.
 //!
 //! # For maintainers
 //!
@@ -98,6 +101,7 @@ pub mod pipeline;
 mod upkeep;
 mod queue;
 mod worker;
+pub mod lockfile;
 #[doc(hidden)]
 pub mod private;
 
@@ -116,7 +120,7 @@ pub use handler::{
     KeyWriter, Permanent, Refreshed, StatusError,
 };
 #[doc(inline)]
-pub use job::{JobEvent, JobId, JobRecord, JobState};
+pub use job::{JobEvent, JobId, JobRecord, JobState, PayloadFields};
 #[doc(inline)]
 pub use pipeline::enqueue::{Enqueue, EnqueueAll, EnqueueTarget, Enqueued};
 pub use queue::{Opening, Queue};

@@ -1,6 +1,8 @@
 //! The handle that producers and workers share.
 
 mod opening;
+mod replay;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::handler::Job;
 use crate::job::{Attempt, JobEvent, JobId, JobRecord, JobState};
 use crate::pipeline::enqueue::{Enqueue, EnqueueAll, EnqueueTarget};
 use crate::seam::Seam;
-use crate::store::{Cancelling, Counts, Replaying, Store};
+use crate::store::{Cancelling, Counts, Store};
 
 /// An opened queue: enqueues jobs, answers questions about them, and is what a worker runs on.
 ///
@@ -187,21 +189,6 @@ impl Queue {
         }
     }
 
-    /// Makes a dead letter or a cancelled job run again: due now, its counters at zero, its id
-    /// kept.
-    ///
-    /// # Errors
-    /// [`JobActionError::Duplicate`] if a live job holds its dedupe key, `NotReplayable`,
-    /// `NotFound`; nothing was changed.
-    pub async fn replay(&self, id: JobId) -> Result<(), JobActionError> {
-        match self.store().replay(id, false).await? {
-            Replaying::Replayed => Ok(()),
-            Replaying::Duplicate(live) => Err(JobActionError::Duplicate { id, live }),
-            Replaying::NotReplayable(state) => Err(JobActionError::NotReplayable { id, state }),
-            Replaying::NotFound => Err(JobActionError::NotFound(id)),
-        }
-    }
-
     /// Returns the newest dead letters, the last one first, at most `limit`. Pages beyond that,
     /// and other final states, are listed by `store().finished(..)`.
     ///
@@ -280,6 +267,9 @@ impl Queue {
     }
 
     /// Finishes what was accepted and closes the connections; later calls fail as closed.
+    ///
+    /// On Postgres a connection that is still in use is waited for no longer than a call may take, 40 s
+    /// with the timeouts as they are.
     pub async fn close(&self) {
         self.store().close().await;
     }

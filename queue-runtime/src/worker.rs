@@ -12,6 +12,7 @@ mod street;
 mod exchange;
 mod heartbeat;
 mod chores;
+mod unread;
 mod shutdown;
 
 use std::future::Future;
@@ -35,9 +36,9 @@ use crate::error::{StoreError, WorkerError};
 use crate::handler::DataMap;
 use crate::job::{Claimed, JobEvent, QueueName, WorkerId};
 use crate::pipeline::declare::Registry;
-use crate::pipeline::dispatch::panic_message;
 use crate::pipeline::keepalive::Leases;
 use crate::queue::Queue;
+use crate::rules::error_text::panic_message;
 use crate::store::{ClaimRequest, Suspects};
 use crate::time::Timestamp;
 

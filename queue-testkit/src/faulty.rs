@@ -20,8 +20,8 @@ use queue_runtime::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
 };
 use queue_runtime::store::{
-    Admin, Cancelling, ClaimRequest, Counts, Extended, Heartbeat, Inserted, Pruned, Replaying,
-    Retention, Store, Versions, WakeListener,
+    Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
+    Replaying, Retention, Store, Unread, Versions, Waiting, WakeListener,
 };
 use queue_runtime::time::Timestamp;
 use tokio::sync::watch;
@@ -370,6 +370,17 @@ impl Admin for Faulty {
             .await
     }
 
+    async fn replay_with(
+        &self,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        self.faults
+            .pass(Verb::ReplayWith, self.store.replay_with(id, as_new, edit))
+            .await
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.faults.pass(Verb::Counts, self.store.counts()).await
     }
@@ -378,6 +389,27 @@ impl Admin for Faulty {
         self.faults
             .pass(Verb::UnknownTypes, self.store.unknown_types(known))
             .await
+    }
+
+    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
+        self.faults
+            .pass(Verb::Unread, self.store.unread(known))
+            .await
+    }
+
+    async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        self.faults.pass(Verb::Waiting, self.store.waiting()).await
+    }
+
+    async fn waiting_sample(
+        &self,
+        job_type: &JobType,
+        schema: u32,
+        after: Option<JobId>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        let call = self.store.waiting_sample(job_type, schema, after, count);
+        self.faults.pass(Verb::WaitingSample, call).await
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

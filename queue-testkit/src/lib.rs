@@ -2,11 +2,13 @@
 //!
 //! A program tests its own jobs on a [`TestQueue`]: real handlers on a store in memory,
 //! one step at a time. Time is moved by hand ([`clock`]), calls are written down ([`recorder`]) or
-//! made to fail on demand ([`faulty`]). One [`conformance`] suite says what every store means by
+//! made to fail on demand ([`faulty`]). A check of [`lockfile`] tells which edits would strand jobs that
+//! wait. One [`conformance`] suite says what every store means by
 //! its verbs, so that a store of your own can prove itself.
 
 pub mod stepper;
 mod assert;
+pub mod lockfile;
 pub mod clock;
 mod verb;
 pub mod recorder;

@@ -15,8 +15,8 @@ use queue_runtime::job::{
 };
 use queue_runtime::seam::Seam;
 use queue_runtime::store::{
-    Admin, Cancelling, ClaimRequest, Counts, Extended, Heartbeat, Inserted, Pruned, Replaying,
-    Retention, Store, Versions, WakeListener,
+    Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
+    Replaying, Retention, Store, Unread, Versions, Waiting, WakeListener,
 };
 use queue_runtime::time::Timestamp;
 
@@ -291,6 +291,17 @@ impl Admin for Recorder {
             .await
     }
 
+    async fn replay_with(
+        &self,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        let call = self.store.replay_with(id, as_new, edit);
+        let asked = format!("{id}, as_new: {as_new}, {edit:?}");
+        self.history.keep(Verb::ReplayWith, asked, call).await
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.history
             .keep(Verb::Counts, String::new(), self.store.counts())
@@ -302,6 +313,31 @@ impl Admin for Recorder {
         self.history
             .keep(Verb::UnknownTypes, format!("{known:?}"), call)
             .await
+    }
+
+    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
+        let call = self.store.unread(known);
+        self.history
+            .keep(Verb::Unread, format!("{known:?}"), call)
+            .await
+    }
+
+    async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        self.history
+            .keep(Verb::Waiting, String::new(), self.store.waiting())
+            .await
+    }
+
+    async fn waiting_sample(
+        &self,
+        job_type: &JobType,
+        schema: u32,
+        after: Option<JobId>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        let call = self.store.waiting_sample(job_type, schema, after, count);
+        let asked = format!("{job_type}, {schema}, {after:?}, {count}");
+        self.history.keep(Verb::WaitingSample, asked, call).await
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

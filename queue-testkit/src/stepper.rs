@@ -39,9 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use queue_runtime::error::StoreError;
-use queue_runtime::job::{
-    JobEvent, JobId, JobRecord, JobResult, JobState, JobType, PayloadReader, WorkerId,
-};
+use queue_runtime::job::{JobEvent, JobId, JobRecord, JobResult, JobState, JobType, WorkerId};
 use queue_runtime::seam::Seam as _;
 use queue_runtime::store::memory::MemoryStore;
 use queue_runtime::{Job, Queue, Worker, WorkerBuilder, WorkerError};
@@ -231,7 +229,7 @@ impl TestQueue {
         jobs.iter()
             .filter(|job| job.state == JobState::Queued && *job.job_type.as_str() == *J::DEF.name())
             .map(|job| {
-                let payload = PayloadReader::new(&job.payload).and_then(|r| J::decode(&r));
+                let payload = J::from_stored(&job.payload, job.payload_schema);
                 payload.unwrap_or_else(|error| panic!("job {}: {error}", job.id))
             })
             .collect()

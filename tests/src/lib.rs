@@ -14,8 +14,11 @@ macro_rules! pages {
 pages! {
     caching "../../docs/caching.md";
     choosing "../../docs/choosing.md";
+    deploying "../../docs/deploying.md";
     errors "../../docs/errors.md";
     idempotency "../../docs/idempotency.md";
+    lockfile "../../docs/lockfile.md";
+    payloads "../../docs/payloads.md";
     postgres "../../docs/postgres.md";
     sqlite "../../docs/sqlite.md";
     testing "../../docs/testing.md";

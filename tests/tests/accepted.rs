@@ -40,6 +40,7 @@ accepted! {
     "../ui/pass/a_job_from_macro_rules.rs" a_job_from_macro_rules;
     "../ui/pass/a_job_in_a_function_body.rs" a_job_in_a_function_body;
     "../ui/pass/a_mut_argument.rs" a_mut_argument;
+    "../ui/pass/a_payload_with_serde_derives.rs" a_payload_with_serde_derives;
     "../ui/pass/an_argument_called_queue.rs" an_argument_called_queue;
     "../ui/pass/an_argument_type_with_serde_alone.rs" an_argument_type_with_serde_alone;
     "../ui/pass/an_inject_type_of_the_users.rs" an_inject_type_of_the_users;

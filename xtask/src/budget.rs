@@ -6,15 +6,17 @@
 use crate::report::Suite;
 
 /// Budgets for suites that start processes, compilers or real stores.
-const BUDGETS: [(&str, u32); 11] = [
+const BUDGETS: [(&str, u32); 13] = [
     ("conformance", 180),
     ("crash", 180),
-    ("faults", 60),
+    ("deploying", 60),
+    ("faults", 90),
     ("histories", 240),
     ("it", 120),
     ("known_bad", 60),
     ("own_servers", 60),
     ("pooled", 180),
+    ("queue_runtime", 60),
     ("servers", 60),
     ("tidy", 10),
     ("ui", 480),

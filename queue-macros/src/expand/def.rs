@@ -5,29 +5,22 @@
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::Path;
 
-use crate::model::{Backoff, DedupeUntil, Field, Injected, Job, OnDuplicate, Policy, Timeout};
+use syn::Member;
+use syn::ext::IdentExt;
+
+use super::{local, place_of, stored_type};
+use crate::model::{
+    Backoff, DedupeUntil, Field, Injected, Job, Key, KeyPath, Keys, OnDuplicate, Policy, Timeout,
+};
 use crate::spelling::spell;
 
 /// `static __JOB_DEF`
 pub(crate) fn def(job: &Job) -> TokenStream {
     let name = &job.name;
-    let fields = job.fields().map(
-        |Field {
-             stored,
-             written,
-             is_str,
-             ..
-         }| {
-            let text = if *is_str {
-                "String".to_owned()
-            } else {
-                spell(written)
-            };
-            quote!(__q::Field { name: #stored, type_text: #text })
-        },
-    );
+    let fields = job.fields().map(field);
     let needs = job.injected().map(|Injected { name, ty }| {
         quote! {
             __q::Need {
@@ -38,7 +31,10 @@ pub(crate) fn def(job: &Job) -> TokenStream {
         }
     });
     let policy = policy(&job.policy);
+    let upcast = job.upcast.as_ref().map(upcast_call);
     let cache = job.keys.cache.as_ref().map(|_| quote!(.cache()));
+    let keys = keys(&job.keys);
+    let payload = &job.payload;
     quote! {
         static __JOB_DEF: __q::JobDef = __q::JobDef::new(
             #name,
@@ -52,8 +48,70 @@ pub(crate) fn def(job: &Job) -> TokenStream {
         )
         .fields(&[#(#fields),*])
         .needs(&[#(#needs),*])
+        .check(__q::check::<#payload>)
         #policy
+        #keys
+        #upcast
         #cache;
+    }
+}
+
+fn field(field: &Field) -> TokenStream {
+    let Field {
+        stored,
+        aliases,
+        default,
+        written,
+        is_str,
+        ..
+    } = field;
+    let text = if *is_str {
+        "String".to_owned()
+    } else {
+        spell(written)
+    };
+    let aliases = (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])));
+    let default = default.as_ref().map(|_| quote!(.default()));
+    let ty = stored_type(field, quote!(__q::String));
+    quote! {
+        __q::Field::new(#stored, #text, <#ty as __q::PayloadArg>::traced) #aliases #default
+    }
+}
+
+/// What the keys are made of, as text.
+fn keys(keys: &Keys) -> Option<TokenStream> {
+    let Keys {
+        dedupe,
+        idempotency,
+        cache,
+        ..
+    } = keys;
+    if dedupe.is_none() && idempotency.is_none() && cache.is_none() {
+        return None;
+    }
+    let [dedupe, idempotency, cache] = [dedupe, idempotency, cache].map(|key| match key {
+        None => quote!(__q::None),
+        Some(key) => {
+            let text = key_text(key);
+            quote!(__q::Some(#text))
+        }
+    });
+    Some(quote!(.keys(#dedupe, #idempotency, #cache)))
+}
+
+fn key_text(key: &Key) -> String {
+    match key {
+        Key::Template(literal, _) => literal.value(),
+        Key::List(paths) => {
+            let paths = paths.iter().map(|KeyPath { field, rest, .. }| {
+                let rest = rest.iter().map(|member| match member {
+                    Member::Named(name) => format!(".{}", name.unraw()),
+                    Member::Unnamed(index) => format!(".{}", index.index),
+                });
+                format!("{}{}", field.unraw(), rest.collect::<String>())
+            });
+            paths.collect::<Vec<_>>().join(", ")
+        }
     }
 }
 
@@ -92,6 +150,13 @@ fn policy(policy: &Policy) -> TokenStream {
     }));
     calls.extend(schema.map(|schema| quote!(.schema(#schema))));
     calls
+}
+
+/// A coercion of its own makes a wrong signature one error, at the path.
+fn upcast_call(path: &Path) -> TokenStream {
+    let upcast = local("upcast");
+    let signature = quote_spanned!(place_of(path)=> __q::Upcast);
+    quote!(.upcast({ let #upcast: #signature = #path; #upcast }))
 }
 
 fn timeout_call(timeout: &Timeout) -> TokenStream {

@@ -37,14 +37,15 @@ pub(crate) fn handle(job: &Job) -> TokenStream {
         }
     });
     let name = function.unraw();
-    let doc = format!("Makes and enqueues jobs that run [`{name}`](fn@{name}).");
+    let doc = format!(" Makes and enqueues jobs that run [`{name}`](fn@{name}).");
     quote! {
         #(#cfgs)*
         #[doc = #doc]
-        #[allow(dead_code, non_camel_case_types, missing_copy_implementations, missing_debug_implementations)]
+        #[allow(dead_code, nonstandard_style)]
+        #[allow(missing_copy_implementations, missing_debug_implementations)]
         #vis struct #function {}
         #(#cfgs)*
-        #[allow(dead_code, non_snake_case, private_interfaces, clippy::new_ret_no_self, clippy::too_many_arguments, clippy::type_complexity)]
+        #[allow(dead_code, nonstandard_style, private_interfaces, clippy::all)]
         impl #function {
             /// Makes the payload of one job, to be enqueued later.
             #vis fn #new(#(#parameters),*) -> #payload {

@@ -31,12 +31,10 @@ pub(crate) fn job_impl(job: &Job) -> TokenStream {
     quote! {
         impl __q::Job for #payload {
             const DEF: &'static __q::JobDef = &__JOB_DEF;
-            #[allow(unused_variables)]
             fn encode(&self, #writer: &mut __q::PayloadWriter) -> __q::Result<(), __q::PayloadError> {
                 #(#puts)*
                 __q::Ok(())
             }
-            #[allow(unused_variables)]
             fn decode(#reader: &__q::PayloadReader<'_>) -> __q::Result<Self, __q::PayloadError> {
                 __q::Ok(#payload { #(#takes)* })
             }

@@ -17,7 +17,7 @@ mod run;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
-use syn::Type;
+use syn::{Path, Type};
 
 use crate::model::{Field, Job};
 
@@ -33,7 +33,7 @@ pub(crate) fn items(job: &Job) -> TokenStream {
         #payload
         #handle
         #(#cfgs)*
-        #[allow(deprecated, unused_imports, clippy::type_complexity)]
+        #[allow(deprecated, unused_imports, unused_variables, clippy::type_complexity)]
         const _: () = {
             use #runtime::private as __q;
             #def
@@ -48,6 +48,13 @@ pub(crate) fn items(job: &Job) -> TokenStream {
 /// A local variable or parameter that only generated code can name.
 fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
+}
+
+/// Where the compiler shall point when the function at `path` has another signature.
+fn place_of(path: &Path) -> Span {
+    let first = path.segments.first();
+    let place = first.map_or_else(Span::call_site, |first| first.ident.span());
+    Span::call_site().located_at(place)
 }
 
 /// The type of the struct's field; `string` is the path to `String` at that place.

@@ -24,7 +24,7 @@ pub(crate) fn payload(job: &Job) -> TokenStream {
     let fields = job.fields().map(|field| {
         let Field { ident, docs, .. } = field;
         let ty = stored_type(field, &string);
-        let plain = format!("The job's argument `{}`.", ident.unraw());
+        let plain = format!(" The job's argument `{}`.", ident.unraw());
         let docs = if docs.is_empty() {
             quote!(#[doc = #plain])
         } else {
@@ -34,7 +34,7 @@ pub(crate) fn payload(job: &Job) -> TokenStream {
     });
     let function = job.function.unraw();
     let doc = format!(
-        "The payload of the job [`{function}`](fn@{function}), with its arguments as fields."
+        " The payload of the job [`{function}`](fn@{function}), with its arguments as fields."
     );
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
     let debug = redacted_debug(job);
@@ -42,7 +42,7 @@ pub(crate) fn payload(job: &Job) -> TokenStream {
         #(#cfgs)*
         #[doc = #doc]
         #derives
-        #[allow(dead_code, non_camel_case_types, non_snake_case, private_interfaces, clippy::type_complexity)]
+        #[allow(dead_code, nonstandard_style, private_interfaces, clippy::type_complexity)]
         #vis struct #payload { #(#fields)* }
         #debug
     }

@@ -7,7 +7,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::{local, output_type};
+use super::{local, output_type, place_of};
 use crate::model::{Arg, Field, Injected, Job};
 
 /// `fn __job_run`
@@ -50,12 +50,7 @@ pub(crate) fn run(job: &Job) -> TokenStream {
     let pinned = quote_spanned!(here=> __q::Box::pin(#function(#(#passed),*)));
     let returned = Returned::new(output_type(job.output.as_ref()));
     let split = returned.split(&call);
-    let output = if job.keys.cache.is_some() {
-        "RefreshedOutput"
-    } else {
-        "JobOutput"
-    };
-    let into_value = returned.method("Ok", output, "into_value");
+    let success = success(job, &returned, &value);
     let into_error = returned.method("Err", "IntoJobError", "into_job_error");
     let (class, classify) = (local("class"), class(job, &returned));
     quote! {
@@ -65,10 +60,11 @@ pub(crate) fn run(job: &Job) -> TokenStream {
                 #(#injections)*
                 let #call: __q::BoxFuture<'_, _> = #pinned;
                 match #split {
-                    __q::Ok(#value) => #into_value(#value),
+                    __q::Ok(#value) => #success,
                     __q::Err(#error) => {
                         #classify
-                        __q::Err(#into_error(#error).classed(#class))
+                        let #error = #into_error(#error);
+                        __q::Err(#error.classed(#class))
                     }
                 }
             })
@@ -115,18 +111,27 @@ impl Returned {
     }
 }
 
+/// What the runtime is handed of a success.
+fn success(job: &Job, returned: &Returned, value: &Ident) -> TokenStream {
+    if job.keys.cache_broken {
+        return quote!({ let _ = #value; __q::Ok(__q::JobValue::default()) });
+    }
+    let output = match job.keys.cache {
+        Some(_) => "RefreshedOutput",
+        None => "JobOutput",
+    };
+    let into_value = returned.method("Ok", output, "into_value");
+    quote!(#into_value(#value))
+}
+
 /// Binds the class of the error: by `retry_if`, by `Classify` if the error implements it, or none.
 fn class(job: &Job, returned: &Returned) -> TokenStream {
     let (class, error) = (local("class"), local("error"));
     match &job.retry_if {
         Some(path) => {
             let decide = local("retry_if");
-            let place = path
-                .segments
-                .first()
-                .map_or_else(Span::call_site, |first| first.ident.span());
             let err = returned.part("Err");
-            let signature = quote_spanned!(Span::call_site().located_at(place)=> fn(&#err) -> bool);
+            let signature = quote_spanned!(place_of(path)=> fn(&#err) -> bool);
             quote! {
                 let #decide: #signature = #path;
                 let #class = __q::Some(if #decide(&#error) { __q::Class::Retry } else { __q::Class::Permanent });

@@ -61,6 +61,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
         "retry_if = is_temporary",
     ),
     once("schema", "a whole number", "schema = 2"),
+    once("upcast", "a path to a function", "upcast = to_next_schema"),
     once(
         "payload",
         "a name for the payload struct",
@@ -72,7 +73,6 @@ pub(crate) const OPTIONS: &[Spec] = &[
         "an absolute path",
         "crate = ::my_facade::queue_runtime",
     ),
-    reserved("upcast"),
     reserved("refresh"),
     reserved("invalidates"),
     reserved("newest"),

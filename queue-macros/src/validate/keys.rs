@@ -42,6 +42,7 @@ pub(crate) fn keys(chosen: &Chosen<'_>, signature: &Signature, errors: &mut Erro
     Keys {
         dedupe,
         idempotency,
+        cache_broken: cache.is_none() && chosen.value("cache").is_some(),
         cache,
         version,
     }

@@ -11,6 +11,7 @@ mod signature;
 mod argument;
 mod field_options;
 mod keys;
+mod together;
 
 use proc_macro2::{Ident, Span};
 use quote::format_ident;
@@ -33,6 +34,9 @@ pub(crate) fn job(written: &[Written], function: &Function, errors: &mut Errors)
     let retry_if = chosen
         .value("retry_if")
         .and_then(|value| values::path(value, errors));
+    let upcast = chosen
+        .value("upcast")
+        .and_then(|value| values::path(value, errors));
     let derives = chosen
         .value("derive")
         .and_then(|value| values::paths(value, errors));
@@ -41,7 +45,8 @@ pub(crate) fn job(written: &[Written], function: &Function, errors: &mut Errors)
         .and_then(|value| values::ident(value, errors));
 
     let signature = signature::signature(function, errors);
-    let keys = keys::keys(&chosen, &signature, errors);
+    let mut keys = keys::keys(&chosen, &signature, errors);
+    together::together(&chosen, &policy, &mut keys, &signature, errors);
     let payload = payload_name(given, &function.sig.ident, &signature.arguments, errors);
     if !signature.usable {
         return None;
@@ -64,6 +69,7 @@ pub(crate) fn job(written: &[Written], function: &Function, errors: &mut Errors)
         policy,
         keys,
         retry_if,
+        upcast,
     })
 }
 

@@ -26,15 +26,20 @@ const QUEUE_CHARS_MAX: usize = 63;
 const BACKOFF_MAX_DEFAULT: std::time::Duration = std::time::Duration::from_secs(300);
 const JITTER_PERCENT_DEFAULT: u8 = 20;
 
+/// The runtime's defaults, needed to judge a deadline.
+pub(crate) const RETRIES_DEFAULT: u32 = 4;
+pub(crate) const BACKOFF_DEFAULT: Backoff = Backoff::Exponential {
+    base: std::time::Duration::from_secs(2),
+    max: BACKOFF_MAX_DEFAULT,
+    jitter_percent: JITTER_PERCENT_DEFAULT,
+};
+
 /// Reads every setting, in the order written; a wrong one is reported and left at the runtime's default.
 pub(crate) fn policy(chosen: &Chosen<'_>, errors: &mut Errors) -> Policy {
     let mut policy = Policy::default();
     for value in chosen.values() {
         setting(&mut policy, value, errors);
     }
-    chosen.demand("dedupe_until", "dedupe", errors);
-    chosen.demand("on_duplicate", "dedupe", errors);
-    chosen.demand("idempotency_for", "idempotency", errors);
     policy
 }
 

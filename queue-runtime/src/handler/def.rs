@@ -8,7 +8,9 @@ use super::context::RunCx;
 use super::data::DataMap;
 use super::error::JobError;
 use super::returns::JobValue;
+use super::stored::{self, Upcast};
 use crate::error::PayloadError;
+use crate::job::shape::Traced;
 use crate::job::{Backoff, DedupeUntil, OnDuplicate, PayloadReader, PayloadWriter};
 
 /// A typed job: the payload type of a handler.
@@ -36,12 +38,21 @@ pub trait Job: Sized + Send + Sync + 'static {
     /// If a field is missing or is not what its type expects.
     fn decode(reader: &PayloadReader<'_>) -> Result<Self, PayloadError>;
 
-    /// Reads a stored payload, such as that of a dead letter.
+    /// Reads a payload stored under the schema that this job has now.
     ///
     /// # Errors
     /// If it is not this job's.
     fn from_payload(payload: &str) -> Result<Self, PayloadError> {
-        Self::decode(&PayloadReader::new(payload)?)
+        Self::from_stored(payload, Self::DEF.schema)
+    }
+
+    /// Reads a payload stored under any schema up to this job's, such as that of a dead letter, as a
+    /// worker does: through the job's `upcast`, once per schema in between.
+    ///
+    /// # Errors
+    /// If it is not this job's, if the upcast fails or panics, or if its schema is a newer one.
+    fn from_stored(payload: &str, schema: u32) -> Result<Self, PayloadError> {
+        stored::read(payload, schema)
     }
 
     /// The dedupe key, if the job has one.
@@ -71,6 +82,9 @@ pub type RunResult = Result<JobValue, JobError>;
 /// Runs a handler on a claimed job.
 pub type RunFn = for<'a> fn(&'a RunCx) -> BoxFuture<'a, RunResult>;
 
+/// Reads a payload that was stored under a schema and drops it, to see whether it can be read.
+pub type CheckFn = fn(payload: &str, schema: u32) -> Result<(), PayloadError>;
+
 /// Everything that is fixed about a job at compile time.
 #[derive(Clone, Debug)]
 pub struct JobDef {
@@ -86,9 +100,12 @@ pub struct JobDef {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) idempotency_for: Duration,
     pub(crate) schema: u32,
+    pub(crate) upcast: Option<Upcast>,
     pub(crate) fields: &'static [Field],
     pub(crate) needs: &'static [Need],
     pub(crate) refreshes_cache: bool,
+    pub(crate) keys: KeyTexts,
+    pub(crate) check: Option<CheckFn>,
     pub(crate) run: RunFn,
     pub(crate) source: Source,
 }
@@ -110,9 +127,12 @@ impl JobDef {
             on_duplicate: OnDuplicate::Keep,
             idempotency_for: Duration::from_hours(1),
             schema: 1,
+            upcast: None,
             fields: &[],
             needs: &[],
             refreshes_cache: false,
+            keys: KeyTexts::NONE,
+            check: None,
             run,
             source,
         }
@@ -195,6 +215,13 @@ impl JobDef {
         self
     }
 
+    /// Changes payloads stored under a lower schema before they are read.
+    #[must_use]
+    pub const fn upcast(mut self, upcast: Upcast) -> Self {
+        self.upcast = Some(upcast);
+        self
+    }
+
     /// Names its payload's fields.
     #[must_use]
     pub const fn fields(mut self, fields: &'static [Field]) -> Self {
@@ -216,6 +243,29 @@ impl JobDef {
         self
     }
 
+    /// Describes its keys.
+    #[must_use]
+    pub const fn keys(
+        mut self,
+        dedupe: Option<&'static str>,
+        idempotency: Option<&'static str>,
+        cache: Option<&'static str>,
+    ) -> Self {
+        self.keys = KeyTexts {
+            dedupe,
+            idempotency,
+            cache,
+        };
+        self
+    }
+
+    /// Can say whether a stored payload is read.
+    #[must_use]
+    pub const fn check(mut self, check: CheckFn) -> Self {
+        self.check = Some(check);
+        self
+    }
+
     /// Returns the stable name.
     pub const fn name(&self) -> &'static str {
         self.name
@@ -224,6 +274,11 @@ impl JobDef {
     /// Returns how many runs may start: the first and the retries.
     pub const fn max_attempts(&self) -> u32 {
         self.retries.saturating_add(1)
+    }
+
+    /// Returns the number of its payload's shape.
+    pub const fn payload_schema(&self) -> u32 {
+        self.schema
     }
 
     /// Returns the payload's fields.
@@ -238,12 +293,78 @@ impl JobDef {
 }
 
 /// A payload field: its stored name and its type as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Field {
     /// The stored name.
     pub name: &'static str,
     /// The type as written in the source.
     pub type_text: &'static str,
+    /// Other stored names that are read as this field.
+    pub aliases: &'static [&'static str],
+    /// Whether a payload without it is given a default.
+    pub default: bool,
+    /// Learns its shape; `None` without the feature `shapes`.
+    pub shape: fn() -> Option<Traced>,
+}
+
+impl Field {
+    /// Describes a field that is stored under one name and has no default.
+    pub const fn new(
+        name: &'static str,
+        type_text: &'static str,
+        shape: fn() -> Option<Traced>,
+    ) -> Self {
+        Self {
+            name,
+            type_text,
+            aliases: &[],
+            default: false,
+            shape,
+        }
+    }
+
+    /// Is also read under these names.
+    #[must_use]
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Is given a default where a payload lacks it.
+    #[must_use]
+    pub const fn default(mut self) -> Self {
+        self.default = true;
+        self
+    }
+}
+
+impl std::fmt::Debug for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Field")
+            .field("name", &self.name)
+            .field("type_text", &self.type_text)
+            .finish()
+    }
+}
+
+/// A job's keys as they are declared, for people and for comparing two builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyTexts {
+    /// The dedupe key: a template, or the fields of a list.
+    pub dedupe: Option<&'static str>,
+    /// The idempotency key.
+    pub idempotency: Option<&'static str>,
+    /// The key of the cache entry that it refreshes.
+    pub cache: Option<&'static str>,
+}
+
+impl KeyTexts {
+    /// A job without keys.
+    pub const NONE: Self = Self {
+        dedupe: None,
+        idempotency: None,
+        cache: None,
+    };
 }
 
 /// Shared state that a handler takes as an argument.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::classify::{LINKS_MAX, recognise};
-use crate::error::BoxError;
+use crate::error::{BoxError, PayloadError};
 use crate::job::Outcome;
 use crate::rules::classify::{Class, class};
 
@@ -112,6 +112,11 @@ impl JobError {
     /// The payload cannot be read; never tried again.
     pub(crate) fn undecodable(error: impl Into<BoxError>) -> Self {
         Self::new(Ending::Undecodable, error)
+    }
+
+    /// The error, if it is one about a payload.
+    pub(crate) fn payload_error(&self) -> Option<&PayloadError> {
+        self.error.as_ref()?.downcast_ref()
     }
 
     /// Takes over what the error's own type says, where the handler said nothing.

@@ -11,13 +11,18 @@ mod def;
 mod error;
 mod keys;
 mod returns;
+mod stored;
 
 pub use classify::{ByClassify, ByDefault, Classify, Probe, StatusError, recognise};
 pub(crate) use context::{AttemptStop, StopReason};
 pub use context::{JobContext, RunCx};
 pub use data::{Data, DataMap, Inject};
-pub use def::{Field, Job, JobDef, Need, Registration, RunFn, RunResult, Source};
+pub use def::{
+    CheckFn, Field, Job, JobDef, KeyTexts, Need, Registration, RunFn, RunResult, Source,
+};
 pub use error::{IntoJobError, JobError, JobResultExt};
 pub use keys::{CacheVersion, KeyPart, KeyWriter};
 pub use permanent::Permanent;
 pub use returns::{JobOutput, JobReturn, JobValue, Refreshed, RefreshedOutput};
+pub use stored::Upcast;
+pub(crate) use stored::undecodable;

@@ -7,13 +7,20 @@
 mod event;
 mod walk;
 mod ids;
+mod place;
+mod fault;
+mod fields;
 mod outcome;
 mod payload;
+mod contract;
+pub mod shape;
 mod record;
 mod settlement;
 mod spec;
 
+pub use contract::Contract;
 pub use event::JobEvent;
+pub use fields::PayloadFields;
 pub(crate) use ids::shorten;
 #[cfg(feature = "sqlite")]
 pub(crate) use ids::shorten_to;

@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde_json::value::RawValue;
 
-use super::walk;
+use super::shape::Traced;
+use super::{fault, walk};
 use crate::error::PayloadError;
 
 /// Collects payload fields into one JSON object.
@@ -78,10 +79,14 @@ impl<'a> PayloadReader<'a> {
     pub fn new(payload: &'a str) -> Result<Self, PayloadError> {
         serde_json::from_str(payload)
             .map(|fields| Self { fields })
-            .map_err(|e| PayloadError {
-                path: "$".to_owned(),
-                rule: e.to_string(),
-            })
+            .map_err(|error| fault::of_payload(&error))
+    }
+
+    /// Reads these fields.
+    pub(super) fn of(fields: impl Iterator<Item = (String, &'a RawValue)>) -> Self {
+        Self {
+            fields: fields.collect(),
+        }
     }
 
     fn find(&self, names: &[&'static str]) -> Option<(&'static str, &'a RawValue)> {
@@ -117,6 +122,10 @@ pub trait PayloadArg: Sized + 'static {
     /// Makes the value of a field that was not stored; only `Option` has one.
     fn absent() -> Option<Self>;
 
+    /// Returns the shape of what is stored; `None` without the feature `shapes`, which costs one
+    /// more instance of the type's `Deserialize`.
+    fn traced() -> Option<Traced>;
+
     /// Reads the value under a name.
     ///
     /// # Errors
@@ -132,10 +141,7 @@ pub trait PayloadArg: Sized + 'static {
     fn take_any(reader: &PayloadReader<'_>, names: &[&'static str]) -> Result<Self, PayloadError> {
         match Self::find(reader, names)?.or_else(Self::absent) {
             Some(value) => Ok(value),
-            None => Err(PayloadError {
-                path: "$".to_owned(),
-                rule: format!("missing field `{}`", names[0]),
-            }),
+            None => Err(fault::missing(names[0])),
         }
     }
 
@@ -165,26 +171,37 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> PayloadArg for T {
         let Some((name, value)) = reader.find(names) else {
             return Ok(None);
         };
-        serde_json::from_str(value.get())
-            .map(Some)
-            .map_err(|e| PayloadError {
-                path: format!("$.{name}"),
-                rule: without_place(&e),
-            })
+        read(name, value).map(Some)
     }
 
     fn absent() -> Option<Self> {
-        T::deserialize(Absent).ok()
+        absent()
+    }
+
+    #[cfg(feature = "shapes")]
+    fn traced() -> Option<Traced> {
+        Some(Traced {
+            shape: super::shape::trace::<T>(),
+            optional: Self::absent().is_some(),
+        })
+    }
+
+    #[cfg(not(feature = "shapes"))]
+    fn traced() -> Option<Traced> {
+        None
     }
 }
 
-/// serde_json's message without its line and column, which count inside one field only.
-fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+/// Reads the stored value of a field.
+pub(super) fn read<T: DeserializeOwned>(name: &str, value: &RawValue) -> Result<T, PayloadError> {
+    let json = value.get();
+    let failure = |text: &str| serde_json::from_str::<T>(text).err();
+    serde_json::from_str(json).map_err(|error| fault::of_field(name, json, &error, &failure))
+}
+
+/// Makes the value of a field that is not stored; only an `Option` has one.
+pub(super) fn absent<T: DeserializeOwned>() -> Option<T> {
+    T::deserialize(Absent).ok()
 }
 
 /// Stands for a field that is not there: whoever asks for an option gets `None`, everybody else
@@ -245,10 +262,7 @@ mod tests {
         let error = read::<u64>(r#"{"a":18446744073709551616}"#).expect_err("2^64");
         assert!(error.to_string().starts_with("$.a: "), "{error}");
         let error = read::<u8>(r#"{"a":"x"}"#).expect_err("text for a number");
-        assert_eq!(
-            error.to_string(),
-            r#"$.a: invalid type: string "x", expected u8"#
-        );
+        assert_eq!(error.to_string(), "$.a: invalid type: string, expected u8");
     }
 
     #[test]

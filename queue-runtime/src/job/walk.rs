@@ -15,10 +15,7 @@ pub const PAYLOAD_DEPTH_MAX: usize = 64;
 pub(crate) const TOO_DEEP: &str = "must be nested at most 64 levels deep";
 
 /// Refuses a field that is nested too deeply or holds a number that is not finite.
-pub(super) fn check<T: Serialize + ?Sized>(
-    name: &'static str,
-    value: &T,
-) -> Result<(), PayloadError> {
+pub(super) fn check<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<(), PayloadError> {
     // The payload object itself is the first level.
     match value.serialize(Walk {
         level: 1,

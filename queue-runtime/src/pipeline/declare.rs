@@ -207,6 +207,13 @@ mod tests {
         assert_eq!(registry.defs().count(), 1);
     }
 
+    /// No job is linked into the unit tests of this crate.
+    #[test]
+    fn the_registry_of_a_program_without_jobs_says_the_line_to_write() {
+        let faults = Registry::discover().expect_err("no job");
+        assert!(faults[0].contains("add `use my_jobs as _;`"), "{faults:?}");
+    }
+
     #[test]
     fn every_fault_of_a_definition_is_told_at_once() {
         let faults = faults(&[&LOUD]);

@@ -4,7 +4,6 @@
 //! its stop signal; a panic is caught wherever it happens. Nothing here touches a store: what
 //! the attempt came to goes on to the settle stage.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use futures_util::FutureExt;
 
 use crate::handler::{AttemptStop, JobDef, JobError, JobValue, RunCx, StopReason};
 use crate::job::{Claimed, Outcome};
+use crate::rules::error_text::panic_message;
 use crate::seam::Seam;
 use crate::time::Timestamp;
 
@@ -90,21 +90,5 @@ async fn until(limit: Option<Duration>, seam: &dyn Seam) {
     match limit {
         Some(limit) => seam.sleep(limit).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Returns what a panic said; a value that is no text is named as such and never dropped, since
-/// its own drop may panic, outside of everything that catches.
-pub(crate) fn panic_message(panic: Box<dyn Any + Send>) -> String {
-    let text = match panic.downcast::<&str>() {
-        Ok(text) => return (*text).to_owned(),
-        Err(other) => other.downcast::<String>(),
-    };
-    match text {
-        Ok(text) => *text,
-        Err(other) => {
-            std::mem::forget(other);
-            "a value that is no text".to_owned()
-        }
     }
 }

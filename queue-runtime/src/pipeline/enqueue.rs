@@ -3,18 +3,19 @@
 //! Nothing is stored unless everything is valid, and no handler ever runs here. A duplicate is
 //! an answer, not an error.
 
+mod prepare;
+pub(crate) mod edit;
+
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::Duration;
 
+use self::prepare::{Options, prepare};
 use crate::backend::Backend;
 use crate::error::{EnqueueError, StoreError, StoreErrorKind};
-use crate::handler::{Job, JobContext, JobDef};
-use crate::job::{
-    CacheKey, Dedupe, Due, Idempotency, JobEvent, JobId, JobRecord, JobState, JobType, NewJob,
-    PayloadWriter, QueueName,
-};
-use crate::rules::{dedupe, limits, payload};
+use crate::handler::{Job, JobContext};
+use crate::job::{Due, JobEvent, JobId, JobRecord, JobState, NewJob};
+use crate::rules::limits;
 use crate::store::{Inserted, Tx};
 use crate::time::Timestamp;
 
@@ -75,18 +76,6 @@ pub struct Enqueue<'q, J> {
     payload: J,
     options: Options,
     tx: Option<Tx<'q>>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Options {
-    due: Due,
-    priority: Option<i16>,
-    queue: Option<String>,
-    retries: Option<u32>,
-    deadline: Option<Duration>,
-    dedupe_key: Option<String>,
-    idempotency_key: Option<String>,
-    idempotency_for: Option<Duration>,
 }
 
 /// The answer to an enqueue.
@@ -346,118 +335,6 @@ fn repeated(new: &NewJob, stored: &JobRecord) -> Result<Enqueued, EnqueueError> 
         state: stored.state,
         payload_differs: false,
     })
-}
-
-/// Encodes and validates one job.
-fn prepare<J: Job>(
-    backend: &Backend,
-    id: JobId,
-    payload: &J,
-    options: &Options,
-) -> Result<NewJob, EnqueueError> {
-    let def = J::DEF;
-    let queue = options.queue.as_deref().unwrap_or(def.queue);
-    let priority = options.priority.unwrap_or(def.priority);
-    let retries = options.retries.unwrap_or(def.retries);
-    let deadline = options.deadline.or(def.deadline);
-    limits::check_priority(priority)?;
-    limits::check_retries(retries)?;
-    limits::check_due(options.due, backend.seam().now())?;
-    if let Some(deadline) = deadline {
-        limits::check_deadline(deadline)?;
-    }
-    let text = encode(def, payload)?;
-    let dedupe = match options.dedupe_key.clone().or_else(|| payload.dedupe_key()) {
-        Some(key) => Some(keyed(def, key)?),
-        None => None,
-    };
-    let idempotency = match options
-        .idempotency_key
-        .clone()
-        .or_else(|| payload.idempotency_key())
-    {
-        Some(key) => Some(remembered(def, options, key, &text)?),
-        None => None,
-    };
-    Ok(NewJob {
-        id,
-        job_type: JobType::new(def.name)?,
-        queue: QueueName::new(queue)?,
-        payload: text,
-        payload_schema: def.schema,
-        priority,
-        max_attempts: retries.saturating_add(1),
-        due: options.due,
-        deadline,
-        dedupe,
-        idempotency,
-        cache: refreshed(payload)?,
-        trace_context: None,
-    })
-}
-
-fn encode<J: Job>(def: &JobDef, job: &J) -> Result<String, EnqueueError> {
-    let job_type = || def.name.to_owned();
-    let invalid = |source| EnqueueError::InvalidPayload {
-        job_type: job_type(),
-        source,
-    };
-    let mut writer = PayloadWriter::new();
-    job.encode(&mut writer).map_err(invalid)?;
-    let text = writer.finish();
-    let (size, limit) = (text.len(), payload::PAYLOAD_BYTES_MAX);
-    if size > limit {
-        return Err(EnqueueError::PayloadTooLarge {
-            job_type: job_type(),
-            size,
-            limit,
-        });
-    }
-    payload::check(&text).map_err(invalid)?;
-    Ok(text)
-}
-
-fn keyed(def: &JobDef, key: String) -> Result<Dedupe, EnqueueError> {
-    dedupe::check_key("dedupe key", &key)?;
-    if let crate::job::DedupeUntil::Window(window) = def.dedupe_until {
-        limits::check_window("dedupe window", window)?;
-    }
-    Ok(Dedupe {
-        key,
-        until: def.dedupe_until,
-        on_duplicate: def.on_duplicate,
-    })
-}
-
-fn remembered(
-    def: &JobDef,
-    options: &Options,
-    key: String,
-    payload: &str,
-) -> Result<Idempotency, EnqueueError> {
-    let window = options.idempotency_for.unwrap_or(def.idempotency_for);
-    dedupe::check_key("idempotency key", &key)?;
-    limits::check_window("idempotency window", window)?;
-    Ok(Idempotency {
-        key,
-        fingerprint: dedupe::fingerprint(payload),
-        window,
-    })
-}
-
-fn refreshed<J: Job>(payload: &J) -> Result<Option<CacheKey>, EnqueueError> {
-    let Some(key) = payload.cache_key() else {
-        return Ok(None);
-    };
-    dedupe::check_key("cache key", &key)?;
-    match payload.cache_version() {
-        Some(version) if i64::try_from(version).is_ok() => Ok(Some(CacheKey { key, version })),
-        other => Err(EnqueueError::OutOfRange {
-            what: "cache version",
-            value: other.map_or("below zero".to_owned(), |version| version.to_string()),
-            rule: format!("must be from 0 to {}", i64::MAX),
-        }),
-    }
 }
 
 /// Turns the store's answer into the caller's, and tells of it unless it stands in a transaction

@@ -220,6 +220,33 @@ pub enum SlotHolder {
     Processing,
 }
 
+/// The dedupe keys around an edit of a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EditedKey<'a> {
+    /// What the job's row holds.
+    pub stored: Option<&'a str>,
+    /// What follows from the payload before the edit; `None` if that payload cannot be read.
+    pub before: Option<Option<&'a str>>,
+    /// What follows from the payload after the edit.
+    pub after: Option<&'a str>,
+}
+
+/// Decides which dedupe key a job's row holds after an edit of its payload. An edit that leaves the
+/// fields of the key alone leaves the row's key alone, also one that was given by hand or given up
+/// already. A key that is held for a window belongs to the insert, and no row ever holds it.
+pub fn edited_key<'a>(keys: &EditedKey<'a>, until: DedupeUntil) -> Option<&'a str> {
+    let EditedKey {
+        stored,
+        before,
+        after,
+    } = *keys;
+    match (after, until) {
+        (None, _) | (_, DedupeUntil::Window(_)) => stored,
+        (Some(_), _) if before == Some(after) => stored,
+        (Some(_), _) => after,
+    }
+}
+
 fn digest(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     hash.iter()
@@ -341,6 +368,39 @@ mod tests {
         assert_eq!(place(Rerun, Some(Waiting), false), answer(0, false));
         assert_eq!(place(Rerun, Some(Processing), false), insert(1));
         assert_eq!(place(Rerun, Some(Processing), true), answer(1, false));
+    }
+
+    #[test]
+    fn only_an_edit_of_its_fields_changes_a_key() {
+        const FINISHED: DedupeUntil = DedupeUntil::Finished;
+        const WINDOW: DedupeUntil = DedupeUntil::Window(std::time::Duration::from_secs(1));
+        let held = |stored, before, after, until| {
+            let keys = EditedKey {
+                stored,
+                before,
+                after,
+            };
+            edited_key(&keys, until)
+        };
+        let (a, b, hand) = (Some("a"), Some("b"), Some("by hand"));
+        assert_eq!(held(a, Some(a), b, FINISHED), b);
+        assert_eq!(held(a, Some(a), a, FINISHED), a);
+        assert_eq!(held(hand, Some(a), a, FINISHED), hand, "given by hand");
+        assert_eq!(held(hand, Some(a), b, FINISHED), b);
+        assert_eq!(
+            held(hand, Some(None), None, FINISHED),
+            hand,
+            "none declared"
+        );
+        assert_eq!(
+            held(None, Some(a), a, DedupeUntil::Started),
+            None,
+            "given up"
+        );
+        assert_eq!(held(None, Some(a), b, DedupeUntil::Started), b);
+        assert_eq!(held(a, None, a, FINISHED), a, "unreadable before");
+        assert_eq!(held(a, None, b, FINISHED), b);
+        assert_eq!(held(None, Some(a), b, WINDOW), None);
     }
 
     #[test]

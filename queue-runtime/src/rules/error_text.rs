@@ -1,5 +1,7 @@
 //! Error text fit to be stored: bounded, printable, never empty.
 
+use std::any::Any;
+
 /// The longest error text that is kept, in bytes.
 pub const ERROR_BYTES_MAX: usize = 8 * 1024;
 
@@ -20,6 +22,22 @@ pub fn fit(text: &str) -> String {
     }
     let end = kept.floor_char_boundary(ERROR_BYTES_MAX - CUT.len());
     format!("{}{CUT}", &kept[..end])
+}
+
+/// Returns what a panic said; a value that is no text is named as such and never dropped, since
+/// its own drop may panic, outside of everything that catches.
+pub(crate) fn panic_message(panic: Box<dyn Any + Send>) -> String {
+    let text = match panic.downcast::<&str>() {
+        Ok(text) => return (*text).to_owned(),
+        Err(other) => other.downcast::<String>(),
+    };
+    match text {
+        Ok(text) => *text,
+        Err(other) => {
+            std::mem::forget(other);
+            "a value that is no text".to_owned()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod classify;
 pub mod coherence;
 pub mod dedupe;
 pub mod error_text;
+pub mod evolution;
 pub mod lease;
 pub mod limits;
 pub mod payload;

@@ -5,7 +5,7 @@
 
 use crate::error::PayloadError;
 pub use crate::job::PAYLOAD_DEPTH_MAX;
-use crate::job::TOO_DEEP;
+use crate::job::{PayloadReader, TOO_DEEP};
 
 /// The largest payload, in bytes of JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
@@ -27,6 +27,41 @@ pub fn check(payload: &str) -> Result<(), PayloadError> {
         scan.step()?;
     }
     Ok(())
+}
+
+/// Refuses text that nobody has looked at unless it is a JSON object that an enqueue would store.
+///
+/// # Errors
+/// [`PayloadError`] with the JSON path of the place.
+pub fn check_object(text: &str) -> Result<(), PayloadError> {
+    let whole = |rule| PayloadError {
+        path: "$".to_owned(),
+        rule,
+    };
+    if text.len() > PAYLOAD_BYTES_MAX {
+        return Err(whole(format!(
+            "has {} bytes: at most {PAYLOAD_BYTES_MAX} are allowed",
+            text.len()
+        )));
+    }
+    if let Err(error) = PayloadReader::new(text) {
+        return Err(whole(format!("must be a JSON object: {}", error.rule)));
+    }
+    check(text)
+}
+
+/// Refuses a payload schema of 0: they are numbered from 1.
+///
+/// # Errors
+/// [`PayloadError`] about the payload as a whole.
+pub fn check_schema(schema: u32) -> Result<(), PayloadError> {
+    if schema > 0 {
+        return Ok(());
+    }
+    Err(PayloadError {
+        path: "$".to_owned(),
+        rule: "its schema must be at least 1".to_owned(),
+    })
 }
 
 struct Scan<'a> {
@@ -128,6 +163,38 @@ mod tests {
     #[test]
     fn an_escaped_backslash_before_u0000_is_no_nul() {
         assert_eq!(said(r#"{"a":"\\u0000","b":"\"\\"}"#), "ok");
+    }
+
+    #[test]
+    fn text_that_is_no_object_is_refused_as_a_whole() {
+        let said = |text: &str| check_object(text).map_or_else(|e| e.to_string(), |()| "ok".into());
+        assert_eq!(said(r#" { "a" : [1, {}] } "#), "ok");
+        for text in [
+            "",
+            "7",
+            "null",
+            "[]",
+            r#""{}""#,
+            "{",
+            r#"{"a":}"#,
+            "{} {}",
+            "{a:1}",
+        ] {
+            let said = said(text);
+            assert!(
+                said.starts_with("$: must be a JSON object: "),
+                "{text}: {said}"
+            );
+        }
+        assert_eq!(said(r#"{"a":"\u0000"}"#), "$.a: text must not hold NUL");
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(PAYLOAD_BYTES_MAX));
+        assert_eq!(
+            said(&long),
+            "$: has 1048584 bytes: at most 1048576 are allowed"
+        );
+        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(64), "]".repeat(64));
+        assert!(said(&deep).ends_with("must be nested at most 64 levels deep"));
+        assert!(check_schema(0).is_err() && check_schema(1).is_ok());
     }
 
     #[test]

@@ -1,8 +1,14 @@
 //! What operators and producers ask of a store about jobs that exist.
 
+mod edit;
+mod waiting;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
+
+pub use self::edit::{Edit, EditedJob};
+pub use self::waiting::{UNREAD_MAX, Unread, Waiting};
 
 use crate::error::StoreError;
 use crate::job::{Attempt, JobId, JobRecord, JobState, JobType};
@@ -38,11 +44,55 @@ pub trait Admin: Send + Sync {
     /// pruned: then a new request under the key makes a new job.
     async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError>;
 
+    /// Replays a job with another payload, in one step: either both happen or neither.
+    ///
+    /// The payload and its schema become those of the edit; a [typed](EditedJob) one also says
+    /// which types it is for, and sets the dedupe key that the job holds and the cache entry that
+    /// it refreshes, whose version is announced as by an insert. Everything else is as after a
+    /// [`replay`](Self::replay): also the idempotency key, which answers for the request as its
+    /// caller made it. Windows of dedupe keys belong to inserts, and are neither asked nor opened.
+    async fn replay_with(
+        &self,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError>;
+
     /// Counts the jobs in each state, in one snapshot.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
     /// Counts the waiting jobs of every type that is not in `known`, sorted by type.
     async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError>;
+
+    /// Counts the waiting jobs that a program leaves for others: of every type that is not in
+    /// `known`, or of a payload schema above the highest that stands there with it. Sorted by type
+    /// and schema. Of each queue at most [`UNREAD_MAX`] are counted, so that workers may ask now
+    /// and then; jobs that wait behind their dedupe key are not counted yet.
+    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError>;
+
+    /// Counts what may still have to be decoded by some program, live jobs and dead letters, by
+    /// type and payload schema and sorted by them, in one snapshot. Done and cancelled jobs are
+    /// left out.
+    ///
+    /// Locks nothing, and walks over all live jobs and dead letters: a question before a deploy,
+    /// not one for every minute. A type or schema that cannot be read is left out, with an error
+    /// in the log.
+    async fn waiting(&self) -> Result<Vec<Waiting>, StoreError>;
+
+    /// Returns at most `count` of the jobs that [`waiting`](Self::waiting) counts for a type and
+    /// schema, live or dead letters, in the order of their ids. `after` is the id of the last job
+    /// of the page before; fewer than `count` jobs mean that there are no more.
+    ///
+    /// Each page is a snapshot of its own: a job that is enqueued while pages are read may be
+    /// missed if its id is lower, and one that ends is gone from later pages. Locks nothing. A job
+    /// whose stored values cannot be read is left out, with an error in the log.
+    async fn waiting_sample(
+        &self,
+        job_type: &JobType,
+        schema: u32,
+        after: Option<JobId>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError>;
 
     /// Removes at most `limit` final jobs (with their attempts) that are older than their
     /// retention, at most `limit` idempotency keys whose window has passed, and at most `limit`
@@ -68,14 +118,16 @@ pub enum Cancelling {
 }
 
 /// The answer to a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replaying {
     /// It waits again.
     Replayed,
-    /// A live job holds its dedupe key; nothing was changed.
+    /// A live job holds the dedupe key that it would hold; nothing was changed.
     Duplicate(JobId),
     /// It is neither a dead letter nor cancelled; nothing was changed.
     NotReplayable(JobState),
+    /// The edit is for other types than this one, which is the job's; nothing was changed.
+    OtherType(JobType),
     /// There is no such job.
     NotFound,
 }

@@ -1,5 +1,5 @@
-//! Lists final jobs page by page, and reads on past those that cannot be read: one bad row hides
-//! none of the others.
+//! Lists jobs page by page, and reads on past those that cannot be read: one bad row hides none of
+//! the others.
 //!
 //! Says what a store has to read next and keeps what it has read. How a place in the list is kept,
 //! and how a page is read, is the store's own affair.
@@ -15,7 +15,8 @@ const PAGES_MAX: usize = 100;
 /// A job of a page: its place, and the job or what is wrong with it.
 pub(crate) type Listed<A, I> = ((A, I), Result<JobRecord, StoreError>);
 
-/// A listing on its way; a place is when a job became final, and its id.
+/// A listing on its way; a place is what the list is sorted by, such as when a job became final,
+/// and then the job's id.
 #[derive(Debug)]
 pub(crate) struct Listing<A, I> {
     count: usize,
@@ -55,7 +56,7 @@ impl<A, I: Display> Listing<A, I> {
             match record {
                 Ok(record) => self.listed.push(record),
                 Err(fault) => {
-                    tracing::error!(job_id = %id, %fault, "left out of the final jobs");
+                    tracing::error!(job_id = %id, %fault, "left out of a list of jobs");
                 }
             }
             self.before = Some((at, id));

@@ -6,6 +6,7 @@
 //! The store's clock is the clock: callers pass spans, never instants that they made themselves.
 
 mod admin;
+pub(crate) mod apart;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod listing;
 pub mod memory;
@@ -28,7 +29,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use admin::{Admin, Cancelling, Counts, Pruned, Replaying, Retention};
+pub use admin::{
+    Admin, Cancelling, Counts, Edit, EditedJob, Pruned, Replaying, Retention, UNREAD_MAX, Unread,
+    Waiting,
+};
 pub use tx::Tx;
 pub use versions::Versions;
 pub use wake::{Wake, WakeListener};

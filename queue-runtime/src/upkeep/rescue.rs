@@ -8,7 +8,7 @@ use crate::handler::JobDef;
 use crate::job::{JobEvent, JobRecord, JobType, Outcome, Settled};
 use crate::rules::transition::{self, RetryPolicy, Standing};
 use crate::seam::Seam;
-use crate::store::Store;
+use crate::store::{Store, apart};
 
 /// The most jobs that one statement takes; more follow at once.
 const BATCH_MAX: usize = 100;
@@ -42,7 +42,7 @@ pub(crate) async fn rescue(
             return Ok(());
         }
         let settlements: Vec<_> = decided.iter().map(|(_, change)| change.clone()).collect();
-        let answers = store.settle(&settlements).await?;
+        let answers = apart::settle(store, &settlements).await?;
         let mut took_any = false;
         for ((job, _), answer) in decided.iter().zip(answers) {
             if let Some(event) = event(job, answer) {

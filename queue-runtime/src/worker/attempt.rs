@@ -11,8 +11,9 @@ use super::Shared;
 use crate::cache::{Prepared, Published, Ticket};
 use crate::handler::{AttemptStop, JobContext, JobDef, JobValue, RunCx, StopReason};
 use crate::job::{Claimed, Outcome, OutcomeKind};
-use crate::pipeline::dispatch::{self, Ran, panic_message};
+use crate::pipeline::dispatch::{self, Ran};
 use crate::pipeline::settle;
+use crate::rules::error_text::panic_message;
 
 /// How often a refresh starts again because the cache lost its key meanwhile.
 const RESTARTS_MAX: u32 = 2;

@@ -1,5 +1,5 @@
-//! The loops beside the street: rescue and retention, and a look at the start for jobs that
-//! nobody here can run. Each survives a store that is down.
+//! The loops beside the street: rescue, and retention with a look for jobs that nobody here can
+//! run. Each survives a store that is down.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -12,10 +12,11 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::Shared;
+use super::unread::Looks;
 use crate::error::{StoreError, WorkerError};
 use crate::job::Backoff;
-use crate::pipeline::dispatch::panic_message;
 use crate::rules::backoff;
+use crate::rules::error_text::panic_message;
 use crate::upkeep::prune::Left;
 use crate::upkeep::{prune, rescue};
 
@@ -44,8 +45,8 @@ pub(super) fn start(shared: &Arc<Shared>, failed: mpsc::UnboundedSender<WorkerEr
     let prune = {
         let shared = Arc::clone(shared);
         async move {
-            tell_unknown_types(&shared).await;
-            repeat(&shared, "prune", || prune_once(&shared)).await
+            let looks = Looks::new();
+            repeat(&shared, "prune", || prune_once(&shared, &looks)).await
         }
     };
     let rescue = supervised("rescue", rescue, failed.clone());
@@ -96,44 +97,17 @@ async fn rescue_once(shared: &Shared) -> Result<Duration, StoreError> {
     Ok(shared.jittered(shared.config.rescue_every))
 }
 
-/// Says once which waiting jobs this program has no handler for: a crate that was not linked, or
-/// a program that is older or newer than the producers. They stay as they are.
-async fn tell_unknown_types(shared: &Shared) {
-    let known: Vec<_> = shared
-        .registry
-        .claimable(&shared.data)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
-    // A store that does not answer is told of by the loops; this is a hint and not worth a retry.
-    let unknown = shared
-        .backend
-        .store()
-        .unknown_types(&known)
-        .await
-        .unwrap_or_default();
-    for (job_type, jobs) in unknown {
-        if shared.registry.find(&job_type).is_some() {
-            tracing::warn!(
-                job_type = %job_type, jobs,
-                "jobs wait that this worker has a handler for, but not the `Data` it takes"
-            );
-            continue;
-        }
-        tracing::warn!(
-            job_type = %job_type, jobs,
-            "jobs wait that this worker has no handler for; if it should, name their crate in \
-             the program's main file: `use my_jobs as _;`"
-        );
-    }
-}
-
-async fn prune_once(shared: &Shared) -> Result<Duration, StoreError> {
+/// Removes what is old, after a look for jobs that nobody here can run.
+async fn prune_once(shared: &Shared, looks: &Looks) -> Result<Duration, StoreError> {
+    looks.look(shared).await;
     let report = |event| shared.report(event);
     let store = shared.backend.store().as_ref();
     Ok(
         match prune::prune(store, &shared.config.retention, &report).await? {
-            Left::Nothing => shared.jittered(shared.config.prune_every),
+            Left::Nothing => {
+                looks.again();
+                shared.jittered(shared.config.prune_every)
+            }
             Left::More => PRUNE_AGAIN,
         },
     )

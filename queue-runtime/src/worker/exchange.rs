@@ -1,7 +1,10 @@
 //! The exchanges with the store: results go out, claimed jobs come back. Results whose rows
 //! somebody else's transaction holds go out beside the others.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,7 +13,7 @@ use super::Shared;
 use crate::error::StoreError;
 use crate::job::{Claimed, Settled};
 use crate::pipeline::settle::{self, Pending};
-use crate::store::ClaimRequest;
+use crate::store::{ClaimRequest, apart};
 
 /// What an exchange with the store came to.
 pub(super) struct Exchanged {
@@ -26,18 +29,48 @@ pub(super) struct Answer {
     pub(super) next_due: Option<Duration>,
 }
 
+/// An exchange that was begun.
+pub(super) struct Exchanging {
+    /// How many results it carries.
+    results: usize,
+    exchanged: BoxFuture<'static, Exchanged>,
+}
+
+impl Exchanging {
+    pub(super) fn begin(shared: Arc<Shared>, batch: Vec<Pending>, request: ClaimRequest) -> Self {
+        Self {
+            results: batch.len(),
+            exchanged: Box::pin(exchange(shared, batch, request)),
+        }
+    }
+}
+
+impl Future for Exchanging {
+    type Output = Exchanged;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<Exchanged> {
+        self.exchanged.as_mut().poll(cx)
+    }
+}
+
 /// What is under way.
 #[derive(Default)]
 pub(super) struct UnderWay {
     /// The next exchange.
-    pub(super) next: Option<BoxFuture<'static, Exchanged>>,
+    pub(super) next: Option<Exchanging>,
     /// One more try of results that were held.
-    pub(super) held: Option<BoxFuture<'static, Exchanged>>,
+    pub(super) held: Option<Exchanging>,
 }
 
 impl UnderWay {
     pub(super) fn is_nothing(&self) -> bool {
         self.next.is_none() && self.held.is_none()
+    }
+
+    /// How many results are on their way to the store.
+    pub(super) fn results(&self) -> usize {
+        let both = self.next.iter().chain(&self.held);
+        both.map(|exchanging| exchanging.results).sum()
     }
 
     /// Waits until one of them has come to its end.
@@ -57,12 +90,8 @@ impl UnderWay {
 }
 
 /// Says and asks in one transaction where both are wanted.
-pub(super) async fn exchange(
-    shared: Arc<Shared>,
-    batch: Vec<Pending>,
-    request: ClaimRequest,
-) -> Exchanged {
-    let store = shared.backend.store();
+async fn exchange(shared: Arc<Shared>, batch: Vec<Pending>, request: ClaimRequest) -> Exchanged {
+    let store = shared.backend.store().as_ref();
     let asked = shared.backend.seam().elapsed();
     let settlements: Vec<_> = batch
         .iter()
@@ -70,16 +99,14 @@ pub(super) async fn exchange(
         .collect();
     let answer = async {
         let (mut settled, claimed) = match (settlements.as_slice(), request.limit) {
-            (settlements, 0) => (store.settle(settlements).await?, Vec::new()),
+            (settlements, 0) => (apart::settle(store, settlements).await?, Vec::new()),
             ([], _) => (Vec::new(), store.claim(&request).await?),
-            (settlements, _) => store.exchange(settlements, &request).await?,
+            (settlements, _) => apart::exchange(store, settlements, &request).await?,
         };
         for (pending, answer) in batch.iter().zip(&mut settled) {
             if pending.is_uncertain && *answer == Settled::Stale {
                 // Without an answer it stays what the store said.
-                *answer = settle::resolve(pending, store.as_ref())
-                    .await
-                    .unwrap_or(*answer);
+                *answer = settle::resolve(pending, store).await.unwrap_or(*answer);
             }
         }
         // What was claimed must not be lost with a look ahead that fails: the poll stands behind.
@@ -103,7 +130,7 @@ pub(super) async fn exchange(
 }
 
 /// Waits for what is under way, or for ever if nothing is.
-pub(super) async fn wait<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+pub(super) async fn wait<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {
     match future {
         Some(future) => future.await,
         None => std::future::pending().await,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::handler::JobContext;
 use crate::job::{JobEvent, JobId, JobState, JobType, Outcome};
-use crate::pipeline::dispatch::panic_message;
+use crate::rules::error_text::panic_message;
 
 /// Code that runs around each attempt and for each dead letter, such as a span, a counter or a
 /// message to an operator.

@@ -17,8 +17,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
 use super::attempt::Finished;
-use super::exchange::{Exchanged, UnderWay, wait};
-use super::{Shared, attempt, chores, exchange, shutdown};
+use super::exchange::{Exchanged, Exchanging, UnderWay, wait};
+use super::{Shared, attempt, chores, shutdown};
 use crate::error::{StoreError, WorkerError};
 use crate::handler::StopReason;
 use crate::job::{Change, JobEvent, Outcome, QueueName};
@@ -152,7 +152,7 @@ impl Street {
                 }
                 () = wait(&mut deadline) => match self.phase {
                     Phase::Finishing => deadline = Some(seam.sleep(self.stop_attempts())),
-                    _ => return self.grace_used_up(),
+                    _ => return self.grace_used_up(&exchanges),
                 },
             }
         }
@@ -191,7 +191,7 @@ impl Street {
     }
 
     /// Starts the next exchange with the store if there is anything to say or to ask.
-    fn next_exchange(&mut self) -> Option<BoxFuture<'static, Exchanged>> {
+    fn next_exchange(&mut self) -> Option<Exchanging> {
         let batch = self.outbound.take_batch();
         let request = match self.phase {
             Phase::Working => self.claims.request(self.running, self.outbound.len()),
@@ -200,24 +200,20 @@ impl Street {
         if batch.is_empty() && request.limit == 0 {
             return None;
         }
-        Some(Box::pin(exchange::exchange(
-            Arc::clone(&self.shared),
-            batch,
-            request,
-        )))
+        Some(Exchanging::begin(Arc::clone(&self.shared), batch, request))
     }
 
     /// Offers again what was held, apart from everything else, if there is any.
-    fn offer_held(&mut self) -> Option<BoxFuture<'static, Exchanged>> {
+    fn offer_held(&mut self) -> Option<Exchanging> {
         let batch = self.outbound.take_held();
         if batch.is_empty() {
             return None;
         }
-        Some(Box::pin(exchange::exchange(
+        Some(Exchanging::begin(
             Arc::clone(&self.shared),
             batch,
             self.claims.request_of(0),
-        )))
+        ))
     }
 
     /// How long to leave alone what is held; `None` if nothing is.
@@ -365,7 +361,7 @@ impl Street {
         (self.shared.config.grace / 5).clamp(SHARE_MIN, SHARE_MAX)
     }
 
-    fn grace_used_up(&self) -> Result<(), WorkerError> {
+    fn grace_used_up(&self, exchanges: &UnderWay) -> Result<(), WorkerError> {
         if self.running > 0 {
             let grace = self.shared.config.grace;
             return Err(WorkerError::Stuck {
@@ -373,10 +369,15 @@ impl Street {
                 grace,
             });
         }
-        tracing::warn!(
-            results = self.outbound.unrecorded(),
-            "the store did not take the last results in time; those jobs run again"
-        );
+        match self.outbound.unrecorded() + exchanges.results() {
+            0 => tracing::warn!(
+                "the store did not answer the last claim in time; jobs that it has taken run again"
+            ),
+            results => tracing::warn!(
+                results,
+                "the store did not take the last results in time; those jobs run again"
+            ),
+        }
         Ok(())
     }
 }

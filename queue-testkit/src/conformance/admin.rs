@@ -6,7 +6,7 @@ use queue_runtime::error::StoreErrorKind;
 use queue_runtime::job::{
     Claimed, Due, JobRecord, JobState, JobType, NewJob, OutcomeKind, Settlement,
 };
-use queue_runtime::store::{Counts, Retention};
+use queue_runtime::store::{Counts, Edit, Retention};
 
 use super::jobs::{
     LEASE, MS, SECOND, called_off, dead, done, handed_back, job_type, rerun, rescue, retry, snooze,
@@ -223,6 +223,7 @@ pub async fn a_closed_store_says_so(s: &Subject) {
 
     let retention = Retention::default();
     let request = s.request();
+    let edit = Edit::new("{}", 1).expect("a payload that may be stored");
     let errors = [
         ("insert", store.insert(&[s.job()]).await.err()),
         ("claim", store.claim(&request).await.err()),
@@ -237,8 +238,18 @@ pub async fn a_closed_store_says_so(s: &Subject) {
         ("attempts", store.attempts(job.id).await.err()),
         ("cancel", store.cancel(job.id).await.err()),
         ("replay", store.replay(job.id, false).await.err()),
+        (
+            "replay_with",
+            store.replay_with(job.id, false, &edit).await.err(),
+        ),
         ("counts", store.counts().await.err()),
         ("unknown_types", store.unknown_types(&[]).await.err()),
+        ("unread", store.unread(&[]).await.err()),
+        ("waiting", store.waiting().await.err()),
+        (
+            "waiting_sample",
+            store.waiting_sample(&job.job_type, 1, None, 1).await.err(),
+        ),
         ("prune", store.prune(&retention, 1).await.err()),
         ("newest_version", store.newest_version("k").await.err()),
     ];

@@ -9,22 +9,6 @@ use super::jobs::{LEASE, SECOND, called_off, dead, done, keep, rerun, rescue, re
 use super::picture::Picture;
 use super::subject::Subject;
 
-/// Writes into a picture what a replay changes about a job.
-fn replayed(expected: &mut Picture, s: &Subject, job: &NewJob) {
-    let record = expected.job(job.id);
-    record.state = JobState::Queued;
-    record.attempts = 0;
-    record.crashes = 0;
-    record.snoozes = 0;
-    record.run_at = s.now();
-    record.updated_at = s.now();
-    record.dedupe_slot = 0;
-    record.cancel_requested_at = None;
-    record.deadline = None;
-    record.dead_reason = None;
-    record.finished_at = None;
-}
-
 /// Replays a job, and says that it waits again and nothing else changed.
 async fn waits_again(s: &Subject, job: &NewJob) {
     let mut expected = s.picture().await;
@@ -32,7 +16,7 @@ async fn waits_again(s: &Subject, job: &NewJob) {
 
     assert_eq!(s.replay(job.id).await, Replaying::Replayed);
 
-    replayed(&mut expected, s, job);
+    expected.replayed(job.id, s.now());
     s.shows(&expected).await;
 }
 

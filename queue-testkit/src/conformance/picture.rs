@@ -130,6 +130,23 @@ impl Picture {
         record
     }
 
+    /// Changes a final job as a replay at `now` does.
+    pub fn replayed(&mut self, id: JobId, now: Timestamp) -> &mut JobRecord {
+        let record = self.job(id);
+        record.state = JobState::Queued;
+        record.attempts = 0;
+        record.crashes = 0;
+        record.snoozes = 0;
+        record.run_at = now;
+        record.updated_at = now;
+        record.dedupe_slot = 0;
+        record.cancel_requested_at = None;
+        record.deadline = None;
+        record.dead_reason = None;
+        record.finished_at = None;
+        record
+    }
+
     /// Changes a job as a settlement applied at `now` does, while nobody asked for a cancel.
     pub fn settled(&mut self, settlement: &Settlement, now: Timestamp) -> &mut JobRecord {
         let attempt = self.attempt(settlement.id);

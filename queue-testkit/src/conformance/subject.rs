@@ -11,7 +11,7 @@ use queue_runtime::error::BoxError;
 use queue_runtime::job::{Attempt, Claimed, JobId, JobRecord, Lease, NewJob, Settled, Settlement};
 use queue_runtime::seam::Seam;
 use queue_runtime::store::{
-    Admin as _, Cancelling, ClaimRequest, Extended, Heartbeat, Inserted, Pruned, Replaying,
+    Admin as _, Cancelling, ClaimRequest, Edit, Extended, Heartbeat, Inserted, Pruned, Replaying,
     Retention, Store, Suspects, Versions as _,
 };
 use queue_runtime::time::Timestamp;
@@ -294,6 +294,12 @@ impl Subject {
             .replay(id, false)
             .await
             .expect("replay answers")
+    }
+
+    /// Replays a job with another payload.
+    pub async fn replay_with(&self, id: JobId, edit: &Edit) -> Replaying {
+        let replaying = self.recorder().replay_with(id, false, edit).await;
+        replaying.expect("replay_with answers")
     }
 
     /// Prunes with one retention for every final state.

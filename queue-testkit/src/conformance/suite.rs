@@ -42,6 +42,7 @@ macro_rules! conformance_families {
         $crate::conformance_family!($to exchange);
         $crate::conformance_family!($to cancel);
         $crate::conformance_family!($to dead_letter);
+        $crate::conformance_family!($to replay_with);
         $crate::conformance_family!($to dedupe);
         $crate::conformance_family!($to dedupe_key);
         $crate::conformance_family!($to dedupe_follow);
@@ -50,6 +51,7 @@ macro_rules! conformance_families {
         $crate::conformance_family!($to idempotency_window);
         $crate::conformance_family!($to versions);
         $crate::conformance_family!($to admin);
+        $crate::conformance_family!($to waiting);
         $crate::conformance_family!($to prune);
         $crate::conformance_family!($to races);
         $crate::conformance_family!($to races_settle);
@@ -246,6 +248,30 @@ macro_rules! conformance_family {
             a_cancel_request_does_not_outlive_its_replay
         }
     };
+    ($to:tt replay_with) => {
+        $crate::conformance_handed! { $to replay_with:
+            an_edited_dead_letter_waits_with_its_new_payload
+            an_edited_cancelled_job_waits_with_its_new_payload
+            only_an_edit_as_new_raises_the_generation
+            an_untyped_edit_leaves_every_key_as_stored
+            a_typed_edit_sets_the_dedupe_key_and_the_cache_entry
+            a_typed_edit_without_keys_takes_them_away
+            an_edited_job_holds_its_new_key_and_not_the_old_one
+            a_dead_letter_stays_while_a_live_job_holds_the_key_of_its_edit
+            a_dead_letter_stays_while_a_live_job_holds_its_unedited_key
+            a_live_job_under_the_old_key_hinders_no_edit_of_the_key
+            a_key_of_an_edit_is_given_up_when_the_edit_says_so
+            a_window_is_neither_asked_nor_opened_by_an_edit
+            an_edit_raises_the_version_and_never_lowers_it
+            a_request_is_answered_by_the_edited_job
+            an_edit_for_another_type_changes_nothing
+            an_edit_for_any_of_its_names_is_taken
+            a_job_in_any_other_state_is_not_edited
+            editing_nothing_is_not_found
+            one_of_many_edits_takes_place
+            an_edit_and_a_newcomer_never_both_take_the_key
+        }
+    };
     ($to:tt dedupe) => {
         $crate::conformance_handed! { $to dedupe:
             keep_drops_a_newcomer_while_the_job_waits
@@ -370,6 +396,16 @@ macro_rules! conformance_family {
             a_state_that_is_not_final_has_no_final_jobs
         }
     };
+    ($to:tt waiting) => {
+        $crate::conformance_handed! { $to waiting:
+            nothing_has_to_be_read_in_an_empty_store
+            what_may_still_be_read_is_counted_by_type_and_schema
+            a_sample_has_what_was_counted_and_nothing_else
+            a_sample_is_read_page_by_page_in_the_order_of_ids
+            what_nobody_reads_is_counted_by_type_and_schema
+            a_crowd_that_nobody_reads_is_counted_to_a_bound
+        }
+    };
     ($to:tt prune) => {
         $crate::conformance_handed! { $to prune:
             each_final_state_has_a_retention_of_its_own
@@ -414,6 +450,7 @@ macro_rules! conformance_family {
             the_end_of_a_job_wakes_for_the_one_behind_it
             a_cancel_wakes_for_the_one_behind
             a_replay_wakes
+            an_edit_wakes
         }
     };
     ($to:tt durable) => {

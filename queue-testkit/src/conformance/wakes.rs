@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use queue_runtime::job::{Claimed, NewJob, Settlement};
-use queue_runtime::store::WakeListener;
+use queue_runtime::store::{Edit, WakeListener};
 
 use super::jobs::{LEASE, called_off, dead, done, handed_back, rerun, rescue, retry};
 use super::subject::Subject;
@@ -109,6 +109,16 @@ pub async fn a_replay_wakes(s: &Subject) {
     let mut listener = listen(s).await;
 
     s.replay(run.id).await;
+
+    assert!(heard(s, &mut listener).await);
+}
+
+pub async fn an_edit_wakes(s: &Subject) {
+    let run = s.settled(&s.job(), dead).await;
+    let mut listener = listen(s).await;
+
+    let edit = Edit::new("{}", 1).expect("a payload that may be stored");
+    s.replay_with(run.id, &edit).await;
 
     assert!(heard(s, &mut listener).await);
 }

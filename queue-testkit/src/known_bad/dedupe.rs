@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{DedupeUntil, JobId, JobRecord, JobState, JobType, NewJob};
-use queue_runtime::store::{Inserted, Replaying, Store};
+use queue_runtime::store::{Edit, EditedJob, Inserted, Replaying, Store};
 
 use super::disguise::{disguised, undisguise};
 use super::twist::Twist;
@@ -48,6 +48,10 @@ impl CheckThenInsert {
         }
         Ok(None)
     }
+}
+
+fn is_replayable(record: &JobRecord) -> bool {
+    matches!(record.state, JobState::DeadLetter | JobState::Cancelled)
 }
 
 fn holds(record: &JobRecord) -> bool {
@@ -103,9 +107,7 @@ impl Twist for CheckThenInsert {
         id: JobId,
         as_new: bool,
     ) -> Result<Replaying, StoreError> {
-        let replayable =
-            |record: &JobRecord| matches!(record.state, JobState::DeadLetter | JobState::Cancelled);
-        if let Some(mut record) = store.job(id).await?.filter(replayable) {
+        if let Some(mut record) = store.job(id).await?.filter(is_replayable) {
             undisguise(&mut record.dedupe_key);
             if let Some(key) = record.dedupe_key
                 && let Some((_, holder)) = self.holder(store, &(record.job_type, key)).await?
@@ -114,6 +116,49 @@ impl Twist for CheckThenInsert {
             }
         }
         store.replay(id, as_new).await
+    }
+
+    async fn replay_with(
+        &self,
+        store: &dyn Store,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        let found = store.job(id).await?.filter(is_replayable);
+        let Some(mut record) = found.filter(|record| edit.is_for(record.job_type.as_str())) else {
+            return store.replay_with(id, as_new, edit).await;
+        };
+        undisguise(&mut record.dedupe_key);
+        let key = match edit.job() {
+            Some(edited) => edited.dedupe_key.clone(),
+            None => record.dedupe_key,
+        };
+        let Some(key) = key.map(|key| (record.job_type, key)) else {
+            return store.replay_with(id, as_new, edit).await;
+        };
+        if let Some((_, holder)) = self.holder(store, &key).await? {
+            return Ok(Replaying::Duplicate(holder));
+        }
+        let Some(edited) = edit.job() else {
+            return store.replay_with(id, as_new, edit).await;
+        };
+        let name = disguised(&key.1, format!("edit of {id}"));
+        let renamed = edit.clone().of_job(EditedJob {
+            dedupe_key: Some(name.clone()),
+            ..edited.clone()
+        });
+        let answer = store.replay_with(id, as_new, &renamed).await?;
+        if answer == Replaying::Replayed {
+            let mut names = self.names();
+            names
+                .entry(key)
+                .or_default()
+                .entry(name)
+                .or_default()
+                .push(id);
+        }
+        Ok(answer)
     }
 
     fn shown(&self, record: &mut JobRecord) {

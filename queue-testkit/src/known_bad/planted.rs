@@ -10,8 +10,8 @@ use queue_runtime::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
 };
 use queue_runtime::store::{
-    Admin, Cancelling, ClaimRequest, Counts, Extended, Heartbeat, Inserted, Pruned, Replaying,
-    Retention, Store, Versions, WakeListener,
+    Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
+    Replaying, Retention, Store, Unread, Versions, Waiting, WakeListener,
 };
 use queue_runtime::time::Timestamp;
 
@@ -138,12 +138,42 @@ impl Admin for PlantedStore {
         self.twist.replay(self.store.as_ref(), id, as_new).await
     }
 
+    async fn replay_with(
+        &self,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        let store = self.store.as_ref();
+        self.twist.replay_with(store, id, as_new, edit).await
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.store.counts().await
     }
 
     async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
         self.store.unknown_types(known).await
+    }
+
+    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
+        self.store.unread(known).await
+    }
+
+    async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        self.store.waiting().await
+    }
+
+    async fn waiting_sample(
+        &self,
+        job_type: &JobType,
+        schema: u32,
+        after: Option<JobId>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        let store = self.store.as_ref();
+        let listed = store.waiting_sample(job_type, schema, after, count).await?;
+        Ok(self.shown(listed))
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{Attempt, Claimed, JobId, JobRecord, Lease, NewJob, Settled, Settlement};
 use queue_runtime::store::{
-    ClaimRequest, Extended, Heartbeat, Inserted, Pruned, Replaying, Retention, Store,
+    ClaimRequest, Edit, Extended, Heartbeat, Inserted, Pruned, Replaying, Retention, Store,
 };
 
 /// A fault; `store` is the one behind it, which keeps its promises.
@@ -57,6 +57,16 @@ pub(super) trait Twist: Send + Sync + 'static {
         as_new: bool,
     ) -> Result<Replaying, StoreError> {
         store.replay(id, as_new).await
+    }
+
+    async fn replay_with(
+        &self,
+        store: &dyn Store,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        store.replay_with(id, as_new, edit).await
     }
 
     async fn prune(

@@ -106,7 +106,7 @@ async fn ends_of_its_lease(
 }
 
 async fn o_004_a_job_that_runs_for_five_leases_runs_once(world: &World) {
-    let lease = Duration::from_millis(1_200);
+    let lease = Duration::from_secs(3);
     let queues = [world.open().await, world.open().await];
     let sent = waits::enqueue(&queues[0]).await.expect("enqueued");
     let (go, runs) = (Data::new(Semaphore::new(0)), Data::new(AtomicUsize::new(0)));

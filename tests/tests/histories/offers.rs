@@ -6,14 +6,14 @@ use queue_runtime::job::{
     CacheKey, Change, Claimed, DeadReason, DedupeUntil, Due, Fingerprint, Idempotency, JobId,
     NewJob, OnDuplicate, OutcomeKind, Settlement,
 };
-use queue_runtime::store::{ClaimRequest, Suspects};
+use queue_runtime::store::{ClaimRequest, Edit, EditedJob, Suspects};
 use queue_runtime::time::Timestamp;
 use queue_testkit::conformance::jobs::{
     called_off, dead_because, done, handed_back, held, job_type, plain, queue, rescue, retry,
     snooze, worker,
 };
 
-use super::steps::{Claim, Ending, Mode, Offer, Until, When};
+use super::steps::{Claim, Editing, Ending, Mode, Offer, Until, When};
 
 pub(crate) const TYPES: [&str; 2] = ["send_welcome", "bill"];
 const QUEUES: [&str; 2] = ["default", "mail"];
@@ -63,6 +63,23 @@ pub(crate) fn new_job(id: JobId, offer: &Offer, now: Timestamp) -> NewJob {
         trace_context: offer.deadline_seconds.map(|span| format!("00-{span}-01")),
         ..plain(id)
     }
+}
+
+pub(crate) fn edit(editing: &Editing) -> Edit {
+    let payload = format!(r#"{{"n":{}}}"#, editing.payload);
+    let edit = Edit::new(payload, editing.schema).expect("a payload that may be stored");
+    let Some(typed) = &editing.typed else {
+        return edit;
+    };
+    edit.of_job(EditedJob {
+        job_types: vec![job_type("renamed"), job_type(TYPES[typed.kind])],
+        dedupe_key: typed.dedupe.map(|(key, _)| format!("k{key}")),
+        dedupe_until_started: typed.dedupe.is_some_and(|(_, until_started)| until_started),
+        cache: typed.cache.map(|(key, version)| CacheKey {
+            key: CACHE_KEYS[key].to_owned(),
+            version,
+        }),
+    })
 }
 
 pub(crate) fn request(claim: &Claim) -> ClaimRequest {

@@ -33,6 +33,11 @@ pub(crate) enum Step {
         job: usize,
         as_new: bool,
     },
+    ReplayWith {
+        job: usize,
+        as_new: bool,
+        edit: Editing,
+    },
     Prune {
         seconds: u64,
         limit: usize,
@@ -58,6 +63,22 @@ pub(crate) struct Offer {
     pub(crate) deadline_seconds: Option<u64>,
     pub(crate) dedupe: Option<(usize, Until, Mode)>,
     pub(crate) idempotency: Option<(usize, usize, u64)>,
+    pub(crate) cache: Option<(usize, u64)>,
+}
+
+/// Another payload, as small numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Editing {
+    pub(crate) payload: usize,
+    pub(crate) schema: u32,
+    pub(crate) typed: Option<Typed>,
+}
+
+/// What a typed edit says besides.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub(crate) kind: usize,
+    pub(crate) dedupe: Option<(usize, bool)>,
     pub(crate) cache: Option<(usize, u64)>,
 }
 
@@ -131,6 +152,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0..4_usize).prop_map(|limit| Step::Rescue { limit }),
         3 => any_position().prop_map(|job| Step::Cancel { job }),
         4 => (any_position(), any::<bool>()).prop_map(|(job, as_new)| Step::Replay { job, as_new }),
+        4 => (any_position(), any::<bool>(), editing())
+            .prop_map(|(job, as_new, edit)| Step::ReplayWith { job, as_new, edit }),
         2 => (seconds(), 0..6_usize).prop_map(|(seconds, limit)| Step::Prune { seconds, limit }),
         1 => (0..3_usize, option::of(any_position()), 0..5_usize)
             .prop_map(|(state, after, limit)| Step::Look { state, after, limit }),
@@ -202,6 +225,25 @@ fn offer() -> impl Strategy<Value = Offer> {
             }
         },
     )
+}
+
+fn editing() -> impl Strategy<Value = Editing> {
+    let typed = (
+        prop_oneof![2 => Just(0), 1 => Just(1_usize)],
+        option::weighted(0.8, (0..2_usize, any::<bool>())),
+        option::weighted(0.3, (0..2_usize, 0..9_u64)),
+    );
+    let typed = typed.prop_map(|(kind, dedupe, cache)| Typed {
+        kind,
+        dedupe,
+        cache,
+    });
+    let whole = (0..3_usize, 1..3_u32, option::weighted(0.7, typed));
+    whole.prop_map(|(payload, schema, typed)| Editing {
+        payload,
+        schema,
+        typed,
+    })
 }
 
 fn due() -> impl Strategy<Value = When> {

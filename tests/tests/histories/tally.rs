@@ -78,6 +78,12 @@ const EXPECTED: &str = "
     replay: a duplicate
     replay: not replayable
     replay: not found
+    edit: replayed
+    edit: as new
+    edit: a duplicate
+    edit: not replayable
+    edit: another type
+    edit: not found
     prune: jobs
     prune: idempotency keys
     prune: dedupe windows
@@ -194,14 +200,16 @@ impl Tally {
         });
     }
 
-    pub(crate) fn replaying(&mut self, reply: Replaying, as_new: bool) {
-        self.saw(match reply {
-            Replaying::Replayed if as_new => "replay: as new",
-            Replaying::Replayed => "replay: replayed",
-            Replaying::Duplicate(_) => "replay: a duplicate",
-            Replaying::NotReplayable(_) => "replay: not replayable",
-            Replaying::NotFound => "replay: not found",
-        });
+    pub(crate) fn replaying(&mut self, verb: &str, reply: &Replaying, as_new: bool) {
+        let what = match reply {
+            Replaying::Replayed if as_new => "as new",
+            Replaying::Replayed => "replayed",
+            Replaying::Duplicate(_) => "a duplicate",
+            Replaying::NotReplayable(_) => "not replayable",
+            Replaying::OtherType(_) => "another type",
+            Replaying::NotFound => "not found",
+        };
+        self.saw(format!("{verb}: {what}"));
     }
 
     pub(crate) fn pruned(&mut self, pruned: Pruned) {

@@ -118,6 +118,8 @@ told_as_they_are! {
     queue_runtime::store::Replaying,
     queue_runtime::store::Pruned,
     queue_runtime::store::Counts,
+    queue_runtime::store::Unread,
+    queue_runtime::store::Waiting,
     queue_runtime::job::Settled,
     (queue_runtime::job::JobType, u64),
     std::time::Duration,

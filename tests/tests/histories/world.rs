@@ -14,7 +14,7 @@ use queue_testkit::clock::TestSeam;
 use queue_testkit::conformance::jobs::{job_type, rescue_of};
 use queue_testkit::conformance::{Fixture, Picture};
 
-use super::offers::{CACHE_KEYS, TYPES, bounded, new_job, request, settlement};
+use super::offers::{CACHE_KEYS, TYPES, bounded, edit, new_job, request, settlement};
 use super::rules::Rules;
 use super::steps::{Ending, Step};
 use super::tally::Tally;
@@ -133,7 +133,19 @@ impl<F: Fixture> World<F> {
                 if let Some(index) = nth_newest(*job, self.offered.len()) {
                     let id = self.offered[index].id;
                     let reply = both!(self.replay(id, *as_new));
-                    self.tally.replaying(reply, *as_new);
+                    self.tally.replaying("replay", &reply, *as_new);
+                    self.rules.may_replay(id);
+                }
+            }
+            Step::ReplayWith {
+                job,
+                as_new,
+                edit: editing,
+            } => {
+                if let Some(index) = nth_newest(*job, self.offered.len()) {
+                    let id = self.offered[index].id;
+                    let reply = both!(self.replay_with(id, *as_new, &edit(editing)));
+                    self.tally.replaying("edit", &reply, *as_new);
                     self.rules.may_replay(id);
                 }
             }
@@ -180,6 +192,13 @@ impl<F: Fixture> World<F> {
             both!(self.newest_version(key));
         }
         both!(self.unknown_types(&[job_type(TYPES[0])]));
+        both!(self.unread(&[(job_type(TYPES[0]), 1)]));
+        for waiting in both!(self.waiting()) {
+            let (name, schema) = (&waiting.job_type, waiting.payload_schema);
+            let first = both!(self.waiting_sample(name, schema, None, 2));
+            let after = first.last().map(|job| job.id);
+            both!(self.waiting_sample(name, schema, after, 100));
+        }
         Ok(())
     }
 

@@ -369,7 +369,7 @@ async fn a_payload_that_cannot_be_read_is_a_dead_letter_that_keeps_it() {
     assert_eq!(job.dead_reason, Some(DeadReason::Undecodable));
     assert_eq!(job.payload, r#"{"what":7}"#);
     let error = "decode payload of job type \"says\" (schema 1): $.what: invalid type: integer `7`, \
-        expected a string";
+        expected a string (field `what: String`)";
     assert_eq!(job.last_error.as_deref(), Some(error));
 }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use queue_runtime::job::OutcomeKind;
 use queue_runtime::seam::Seam;
 use queue_runtime::{Data, JobContext, JobState, Worker, WorkerError, job};
+use queue_testkit::Verb;
 use tokio::sync::Notify;
 
+use crate::logs::{Line, Log};
 use crate::world::World;
 
 #[job(timeout = "none", retries = 0)]
@@ -210,6 +212,41 @@ async fn without_any_grace_jobs_are_still_handed_back() {
         let counts = world.queue.counts().await.expect("the store answers");
         assert_eq!((counts.queued, counts.processing), (10, 0), "{grace:?}");
     }
+}
+
+/// The lines of a worker that was stopped while the store did not answer a verb any more.
+async fn warned_of(verb: Verb) -> Vec<Line> {
+    let world = World::new();
+    let (log, _guard) = Log::start();
+    for _ in 0..2 {
+        quick::enqueue(&world.queue).await.expect("enqueued");
+    }
+    world.faults.hold(verb);
+    let worker = Worker::builder(&world.queue)
+        .job::<QuickJob>()
+        .data(Stopped(0.into()));
+    let asked = async || world.faults.calls(verb) > 0;
+    world.run_until(worker, asked).await.expect("ends well");
+    let mut lines = log.lines();
+    lines.retain(|line| line.message().ends_with("run again"));
+    lines
+}
+
+#[tokio::test]
+async fn results_that_are_on_their_way_at_the_end_of_the_grace_are_counted() {
+    let [line] = &warned_of(Verb::Settle).await[..] else {
+        panic!("one line tells of it");
+    };
+    assert!(line.message().contains("the last results"), "{line:?}");
+    assert_eq!(line.fields["results"], "2");
+}
+
+#[tokio::test]
+async fn a_claim_without_an_answer_at_the_end_of_the_grace_is_no_lost_result() {
+    let [line] = &warned_of(Verb::Claim).await[..] else {
+        panic!("one line tells of it");
+    };
+    assert!(line.message().contains("the last claim"), "{line:?}");
 }
 
 #[tokio::test]

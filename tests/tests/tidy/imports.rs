@@ -31,7 +31,7 @@ enum Covers {
     Stages,
 }
 
-const TABLE: [Row; 26] = [
+const TABLE: [Row; 28] = [
     // L0: words, data only.
     row(0, "words", "time", Covers::Everything),
     row(0, "words", "error", Covers::Everything),
@@ -45,6 +45,7 @@ const TABLE: [Row; 26] = [
     row(2, "store", "store::wake", Covers::Everything),
     row(2, "store", "store::tx", Covers::Everything),
     row(2, "store", "store::round", Covers::Everything),
+    row(2, "store", "store::apart", Covers::Everything),
     row(2, "store", "store::listing", Covers::Everything),
     row(2, "store", "store::migration", Covers::Everything),
     row(2, "observe", "observe", Covers::Everything),
@@ -65,6 +66,7 @@ const TABLE: [Row; 26] = [
     // L8: wiring.
     row(8, "wiring", "queue", Covers::Everything),
     row(8, "wiring", "worker", Covers::Everything),
+    row(8, "wiring", "lockfile", Covers::Everything),
     row(8, "wiring", "private", Covers::Everything),
     row(8, "wiring", ROOT, Covers::ItsFile),
 ];

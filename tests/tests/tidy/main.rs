@@ -13,6 +13,7 @@ mod modules;
 mod words;
 mod markdown;
 mod documents;
+mod quotes;
 mod named_tests;
 mod requirements;
 mod fault_reports;
@@ -20,6 +21,7 @@ mod lifecycle;
 mod errors;
 mod defaults;
 mod promises;
+mod compile_time;
 
 /// Fails with every complaint, so that one run shows all there is to do.
 #[track_caller]

@@ -1,12 +1,18 @@
 //! Every option in one attribute.
 
-use queue_runtime::{Job, Refreshed, job};
+use queue_runtime::{Job, JobError, PayloadFields, Refreshed, job};
 
 #[path = "../support/mod.rs"]
 mod support;
 
 fn is_temporary(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::TimedOut
+}
+
+fn from_version_one(from: u32, fields: &mut PayloadFields) -> Result<(), JobError> {
+    assert_eq!(from, 1);
+    fields.rename("product", "product_id")?;
+    Ok(())
 }
 
 #[job(
@@ -21,13 +27,14 @@ fn is_temporary(error: &std::io::Error) -> bool {
     priority = -100,
     dedupe(product_id, shop.id),
     dedupe_until = "10m",
-    on_duplicate = "rerun",
+    on_duplicate = "replace",
     idempotency = "{product_id}/{version}",
     idempotency_for = "24h",
     cache = "product-{product_id}",
     version = "version",
     retry_if = is_temporary,
     schema = 2,
+    upcast = from_version_one,
     payload = RefreshProduct,
     derive(Clone, Debug, PartialEq, serde::Serialize),
     crate = ::queue_runtime,
@@ -49,8 +56,7 @@ struct Shop {
     backoff = "fixed(5s, jitter = 10%)",
     timeout = "none",
     dedupe = "id",
-    dedupe_until = "started",
-    on_duplicate = "replace",
+    on_duplicate = "rerun",
 )]
 async fn other_values(id: u64) {
     let _ = id;
@@ -68,9 +74,10 @@ pub fn main() {
         "timeout: Some(5400s)",
         "deadline: Some(172800s)",
         "dedupe_until: Window(600s)",
-        "on_duplicate: Rerun",
+        "on_duplicate: Replace",
         "idempotency_for: 86400s",
         "schema: 2",
+        "upcast: Some(",
         "refreshes_cache: true",
         r#"Field { name: "product_id", type_text: "u64" }"#,
     ] {
@@ -80,10 +87,11 @@ pub fn main() {
     for set in [
         "Fixed { delay: 5s, jitter_percent: 10 }",
         "timeout: None",
-        "dedupe_until: Started",
-        "on_duplicate: Replace",
+        "dedupe_until: Finished",
+        "on_duplicate: Rerun",
         r#"queue: "default""#,
         "retries: 4",
+        "upcast: None",
     ] {
         assert!(other.contains(set), "{set} in {other}");
     }
@@ -94,4 +102,6 @@ pub fn main() {
     assert_eq!(made.cache_key().as_deref(), Some("product-7"));
     assert_eq!(made.cache_version(), Some(3));
     assert_eq!(support::read::<RefreshProduct>(&support::stored(&made)), made);
+    let older = support::stored(&made).replace("product_id", "product");
+    assert_eq!(RefreshProduct::from_stored(&older, 1), Ok(made));
 }

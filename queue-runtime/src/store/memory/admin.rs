@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::state::{ScopedKey, State};
-use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, OutcomeKind};
-use crate::store::{Cancelling, Counts, Pruned, Replaying, Retention};
+use super::state::{Job, ScopedKey, State};
+use crate::job::{Attempt, DedupeUntil, JobId, JobRecord, JobState, JobType, OutcomeKind};
+use crate::store::{Cancelling, Counts, Edit, Pruned, Replaying, Retention};
 use crate::time::Timestamp;
 
 impl State {
@@ -51,7 +51,13 @@ impl State {
         Cancelling::Cancelled
     }
 
-    pub(super) fn replay(&mut self, id: JobId, as_new: bool, now: Timestamp) -> Replaying {
+    pub(super) fn replay(
+        &mut self,
+        id: JobId,
+        as_new: bool,
+        edit: Option<&Edit>,
+        now: Timestamp,
+    ) -> Replaying {
         let Some(job) = self.finished.get(&id) else {
             return match self.live.get(&id) {
                 Some(job) => Replaying::NotReplayable(job.record.state),
@@ -61,12 +67,23 @@ impl State {
         if !matches!(job.record.state, JobState::DeadLetter | JobState::Cancelled) {
             return Replaying::NotReplayable(job.record.state);
         }
-        if let Some(key) = &job.record.dedupe_key
-            && let Some(live) = self.slot(&(job.record.job_type.clone(), key.clone()), 0)
+        let job_type = job.record.job_type.clone();
+        if edit.is_some_and(|edit| !edit.is_for(job_type.as_str())) {
+            return Replaying::OtherType(job_type);
+        }
+        let key = match edit.and_then(Edit::job) {
+            Some(edited) => &edited.dedupe_key,
+            None => &job.record.dedupe_key,
+        };
+        if let Some(key) = key
+            && let Some(live) = self.slot(&(job_type, key.clone()), 0)
         {
             return Replaying::Duplicate(live);
         }
         let mut job = self.finished.remove(&id).expect("it was found above");
+        if let Some(edit) = edit {
+            self.edit(&mut job, edit);
+        }
         let record = &mut job.record;
         record.state = JobState::Queued;
         record.dedupe_slot = 0;
@@ -90,6 +107,19 @@ impl State {
         self.live.insert(id, job);
         self.claimable_news = true;
         Replaying::Replayed
+    }
+
+    fn edit(&mut self, job: &mut Job, edit: &Edit) {
+        edit.payload().clone_into(&mut job.record.payload);
+        job.record.payload_schema = edit.schema();
+        let Some(edited) = edit.job() else { return };
+        job.record.dedupe_key.clone_from(&edited.dedupe_key);
+        job.dedupe_until = match edited.dedupe_until_started {
+            true => DedupeUntil::Started,
+            false => DedupeUntil::Finished,
+        };
+        job.record.cache.clone_from(&edited.cache);
+        self.raise_version(edited.cache.as_ref());
     }
 
     pub(super) fn counts(&self) -> Counts {

@@ -1,7 +1,7 @@
 //! Inserting: what the newcomer's keys meet is looked up, the rule decides, and that is written.
 
 use super::state::{DedupeWindow, IdempotencyKey, Job, State};
-use crate::job::{Dedupe, DedupeUntil, Idempotency, JobId, JobRecord, JobState, NewJob};
+use crate::job::{CacheKey, Dedupe, DedupeUntil, Idempotency, JobId, JobRecord, JobState, NewJob};
 use crate::rules::dedupe::{Decision, Holder, Met, decide};
 use crate::store::Inserted;
 use crate::time::Timestamp;
@@ -40,7 +40,7 @@ impl State {
                 )
             }
         };
-        self.raise_version(new);
+        self.raise_version(new.cache.as_ref());
         if let Some(asked) = new.idempotency.as_ref().filter(|_| bind) {
             self.bind_idempotency_key(new, asked, &answer, now);
         }
@@ -90,8 +90,8 @@ impl State {
         }
     }
 
-    fn raise_version(&mut self, new: &NewJob) {
-        if let Some(cache) = &new.cache {
+    pub(super) fn raise_version(&mut self, cache: Option<&CacheKey>) {
+        if let Some(cache) = cache {
             let newest = self
                 .versions
                 .entry(cache.key.clone())

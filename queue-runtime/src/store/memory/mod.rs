@@ -7,6 +7,7 @@ mod admin;
 mod insert;
 mod lifecycle;
 mod state;
+mod waiting;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,8 +17,8 @@ use async_trait::async_trait;
 
 use self::state::State;
 use super::{
-    Admin, Cancelling, ClaimRequest, Counts, Extended, Heartbeat, Inserted, Pruned, Replaying,
-    Retention, Store, Versions, Wake, WakeListener,
+    Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
+    Replaying, Retention, Store, Unread, Versions, Waiting, Wake, WakeListener,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
@@ -213,7 +214,18 @@ impl Admin for MemoryStore {
     }
 
     async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError> {
-        self.step("replay", |state, now| state.replay(id, as_new, now))
+        self.step("replay", |state, now| state.replay(id, as_new, None, now))
+    }
+
+    async fn replay_with(
+        &self,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        self.step("replay_with", |state, now| {
+            state.replay(id, as_new, Some(edit), now)
+        })
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -222,6 +234,25 @@ impl Admin for MemoryStore {
 
     async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
         Ok(self.state("unknown_types")?.unknown_types(known))
+    }
+
+    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
+        Ok(self.state("unread")?.unread(known))
+    }
+
+    async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        Ok(self.state("waiting")?.waiting())
+    }
+
+    async fn waiting_sample(
+        &self,
+        job_type: &JobType,
+        schema: u32,
+        after: Option<JobId>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        let state = self.state("waiting_sample")?;
+        Ok(state.waiting_sample(job_type, schema, after, count))
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

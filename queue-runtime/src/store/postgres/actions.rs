@@ -14,7 +14,7 @@ use super::rows::{self, Columns, ids, limit, span_ms};
 use super::settle::settle;
 use super::statements::Statements;
 use crate::job::{JobId, JobRecord, JobState, OutcomeKind, Settled, Settlement};
-use crate::store::{Cancelling, Pruned, Replaying, Retention};
+use crate::store::{Cancelling, Pruned, Retention};
 
 /// What every action needs.
 #[derive(Clone, Copy)]
@@ -124,58 +124,6 @@ impl Work for Cancel<'_> {
     }
 }
 
-/// Lets a dead letter or a cancelled job run again.
-pub(super) struct Replay<'a> {
-    pub(super) inside: Inside<'a>,
-    pub(super) id: JobId,
-    pub(super) as_new: bool,
-}
-
-impl Work for Replay<'_> {
-    type Done = Replaying;
-
-    async fn run(&self, conn: &mut PgConnection) -> Result<Replaying, Fault> {
-        let Inside { statements, now } = self.inside;
-        let Some(job) = find(conn, statements, self.id).await? else {
-            return Ok(Replaying::NotFound);
-        };
-        if !matches!(job.state, JobState::DeadLetter | JobState::Cancelled) {
-            return Ok(Replaying::NotReplayable(job.state));
-        }
-        if let Some(key) = job.dedupe_key {
-            let holder = statements
-                .replay_holder
-                .query()
-                .bind(job.job_type)
-                .bind(key)
-                .fetch_optional(&mut *conn)
-                .await?;
-            if let Some(row) = holder {
-                return Ok(Replaying::Duplicate(rows::id(&row)?));
-            }
-        }
-        let moved = statements
-            .replay
-            .query()
-            .bind(*self.id.as_uuid())
-            .bind(now)
-            .bind(i64::from(self.as_new))
-            .fetch_optional(&mut *conn)
-            .await?;
-        if moved.is_none() {
-            // Somebody else has replayed or pruned it since we looked.
-            return Err(Fault::Lost);
-        }
-        statements
-            .replay_keys
-            .query()
-            .bind(*self.id.as_uuid())
-            .execute(&mut *conn)
-            .await?;
-        Ok(Replaying::Replayed)
-    }
-}
-
 /// Sets jobs aside whose lease has run out and that cannot be read, and lists the others.
 pub(super) struct Expired<'a> {
     pub(super) inside: Inside<'a>,
@@ -261,10 +209,10 @@ impl Work for Prune<'_> {
 }
 
 /// A job as `find.sql` gives it.
-struct Found {
-    state: JobState,
-    job_type: String,
-    dedupe_key: Option<String>,
+pub(super) struct Found {
+    pub(super) state: JobState,
+    pub(super) job_type: String,
+    pub(super) dedupe_key: Option<String>,
     attempts: u32,
     crashes: u32,
     snoozes: u32,
@@ -272,7 +220,7 @@ struct Found {
 
 /// Looks a job up and holds it if it is live. Looks twice, since a job that became final while the
 /// first look waited for it is seen by neither half of that look.
-async fn find(
+pub(super) async fn find(
     conn: &mut PgConnection,
     statements: &Statements,
     id: JobId,

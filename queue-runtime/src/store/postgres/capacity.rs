@@ -7,7 +7,7 @@ use super::options::PostgresOptions;
 use super::rows::Columns;
 use super::statements::Statements;
 
-/// Connections beside the pool's: one that listens, one for a worker's heartbeat.
+/// Connections beside the pools': one that listens, one for a worker's heartbeat.
 const BESIDE: i64 = 2;
 
 /// Returns what is wrong with the number of connections, if it is more than there can be. Behind

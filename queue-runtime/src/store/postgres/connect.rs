@@ -4,9 +4,7 @@
 //! the settings of a transaction are made by the statement that begins it, so that it works behind a
 //! pooler that changes servers in between.
 
-use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
@@ -17,6 +15,7 @@ use sqlx::{
 use super::error::{Fault, ends_connection, is_pooled, store_error};
 use super::free;
 use super::options::{PostgresOptions, SEARCH_PATH};
+use super::pools::Pool;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::Seam;
 
@@ -24,11 +23,7 @@ use crate::seam::Seam;
 pub(super) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// How long to wait for a free connection of the pool.
-const ACQUIRE_MAX: Duration = Duration::from_secs(5);
-
-/// How long a connection may lie idle before it is asked whether it still works. Asking always
-/// would cost a round trip per call.
-const TRUSTED_FOR: Duration = Duration::from_secs(1);
+pub(super) const ACQUIRE_MAX: Duration = Duration::from_secs(5);
 
 /// How long a transaction may take beyond what its statements may: the server is asked to give
 /// up first, and only a server that does not answer at all runs into this.
@@ -74,58 +69,25 @@ pub(super) async fn verify_settings(
     }
 }
 
-/// The connections of a store.
-#[derive(Clone, Debug)]
-pub(super) struct Pool {
-    pool: PgPool,
-    broken: Broken,
-}
-
-impl Deref for Pool {
-    type Target = PgPool;
-
-    fn deref(&self) -> &PgPool {
-        &self.pool
+/// Checks that the database can hold every text: in one of another encoding an error text or a payload
+/// with a letter that it lacks could not be stored.
+pub(super) async fn verify_encoding(conn: &mut PgConnection) -> Result<(), StoreError> {
+    let read = async {
+        let row = conn.fetch_one("show server_encoding").await?;
+        row.try_get::<String, _>(0)
+    };
+    match read.await {
+        Ok(encoding) if ["UTF8", "SQL_ASCII"].contains(&encoding.as_str()) => Ok(()),
+        Ok(encoding) => Err(StoreError::new(
+            StoreErrorKind::Unsupported,
+            "open",
+            format!(
+                "the database's encoding is {encoding}, which lacks letters that a payload or an \
+                 error text may have. Create a database with `encoding 'UTF8'`"
+            ),
+        )),
+        Err(error) => Err(store_error("open", error)),
     }
-}
-
-/// When a connection was last found to be gone, in microseconds on the seam's monotonic clock.
-/// What ended one has probably ended all, so none that was used before that is trusted: otherwise
-/// each of them would fail a call.
-#[derive(Clone, Debug, Default)]
-struct Broken(Arc<AtomicU64>);
-
-impl Broken {
-    fn found(&self, now: Duration) {
-        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-        self.0.store(now, Ordering::Relaxed);
-    }
-
-    fn was_found_since(&self, then: Duration) -> bool {
-        Duration::from_micros(self.0.load(Ordering::Relaxed)) > then
-    }
-}
-
-/// Makes the pool, without opening a connection yet.
-pub(super) fn pool(options: &PostgresOptions) -> Pool {
-    let broken = Broken::default();
-    let (known, seam) = (broken.clone(), Arc::clone(&options.seam));
-    let pool = PgPoolOptions::new()
-        .max_connections(options.connections)
-        .acquire_timeout(ACQUIRE_MAX)
-        .test_before_acquire(false)
-        .before_acquire(move |conn, about| {
-            let idle_since = seam.elapsed().saturating_sub(about.idle_for);
-            let is_trusted = about.idle_for <= TRUSTED_FOR && !known.was_found_since(idle_since);
-            Box::pin(async move {
-                if !is_trusted {
-                    conn.ping().await?;
-                }
-                Ok(true)
-            })
-        })
-        .connect_lazy_with(options.connect_options());
-    Pool { pool, broken }
 }
 
 /// Makes a pool for one connection that is never replaced, without opening it yet.
@@ -267,7 +229,7 @@ pub(super) async fn run<W: Work>(
             done => done.is_err(),
         };
         if is_gone {
-            pool.broken.found(options.seam.elapsed());
+            pool.found_broken(options.seam.elapsed());
         }
         match done {
             Ok(Ok(done)) => return Ok(done),

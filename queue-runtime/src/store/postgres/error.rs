@@ -32,6 +32,14 @@ mod code {
     pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
     pub(super) const TIMED_OUT: &str = "57014";
     pub(super) const IDLE_IN_TRANSACTION: &str = "25P03";
+
+    /// Whether a code is about what a row holds: a value, a rule of the tables, or what a trigger
+    /// that somebody added says.
+    pub(super) fn is_about_values(state: &str) -> bool {
+        ["22", "23", "P0"]
+            .iter()
+            .any(|class| state.starts_with(class))
+    }
 }
 
 /// What went wrong inside an operation, before it is known whom to tell.
@@ -102,7 +110,13 @@ pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreErr
         }
         _ => said.to_owned(),
     };
-    StoreError::new(kind, operation, said).caused_by(error)
+    let is_about_values = sqlstate(&error).is_some_and(|state| code::is_about_values(&state));
+    let told = StoreError::new(kind, operation, said).caused_by(error);
+    if is_about_values {
+        told.about_values()
+    } else {
+        told
+    }
 }
 
 /// The answer of a store that was closed.

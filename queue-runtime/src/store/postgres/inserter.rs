@@ -12,20 +12,21 @@
 //!   callers to insert by themselves. Ids come from the producer, so that is safe.
 //! - When a shared statement is refused, each of its callers inserts by itself, so only the one
 //!   whose jobs are at fault gets the error. When the connection is lost, all get that error.
-//! - A statement that is stuck does not hold up those who come later: whoever comes 100 ms after it
-//!   began starts another flusher, as long as the pool has connections.
+//! - A statement that is stuck does not hold up those whose jobs are not in it: 100 ms after it
+//!   began another flusher starts, as long as the pool has connections.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::connect::{self, Begin, Form, Pool};
+use super::connect::{self, Begin, Form};
 use super::error::is_about_connection;
 use super::insert::{Insert, InsertPlain, JOBS_MAX, all_new, has_due};
 use super::lanes::Lanes;
 use super::options::PostgresOptions;
+use super::pools::Pool;
 use super::statements::Statements;
 use super::wake::Wakes;
 use crate::error::StoreError;
@@ -41,7 +42,7 @@ const FLUSHERS_MAX: usize = 2;
 /// long its first caller waits for the others, as the number of jobs does.
 const BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 
-/// How long after the last flush began it counts as stuck: far above what a commit takes.
+/// How long after a flush began it counts as stuck: far above what a commit takes.
 const STUCK_AFTER: Duration = Duration::from_millis(100);
 
 /// Inserts jobs that have no keys and no caches.
@@ -61,9 +62,10 @@ pub(super) struct Line {
     waiting: VecDeque<Caller>,
     /// Whether a caller inserts in its own future.
     has_single: bool,
-    flushers: usize,
-    /// When the last flush began, on the seam's monotonic clock.
-    flushed_at: Duration,
+    /// When the flush of each flusher began, by its number, on the seam's monotonic clock.
+    flushers: BTreeMap<u64, Duration>,
+    /// The number of the next flusher.
+    next_number: u64,
 }
 
 /// The jobs of one caller, who waits for the answer.
@@ -92,7 +94,7 @@ impl Inserter {
         if let Some(_under_way) = self.single() {
             return self.insert_alone(jobs).await;
         }
-        let answer = self.hand_over(jobs.to_vec());
+        let answer = self.answered(self.hand_over(jobs.to_vec()));
         // A flush gives up by itself; this is for a flusher whose runtime nobody drives any more.
         let bound = connect::bound(&self.options);
         match connect::within(&*self.options.seam, bound, "insert", answer).await? {
@@ -127,7 +129,7 @@ impl Inserter {
     /// Lets a caller go at once if nothing is under way.
     fn single(&self) -> Option<Single<'_>> {
         let mut line = self.line();
-        let is_idle = !line.has_single && line.flushers == 0;
+        let is_idle = !line.has_single && line.flushers.is_empty();
         is_idle.then(|| {
             line.has_single = true;
             Single(self)
@@ -137,23 +139,41 @@ impl Inserter {
     /// Lets jobs wait for a flusher, and starts one if it takes another.
     fn hand_over(self: &Arc<Self>, jobs: Vec<NewJob>) -> oneshot::Receiver<Answer> {
         let (answer, answered) = oneshot::channel();
-        let mut line = self.line();
-        line.waiting.push_back(Caller { jobs, answer });
-        let now = self.options.seam.elapsed();
-        let flusher = line.needs_flusher(now).then(|| {
-            line.flushers += 1;
-            line.flushed_at = now;
-            Flusher {
-                inserter: Arc::clone(self),
-                has_ended: false,
+        self.line().waiting.push_back(Caller { jobs, answer });
+        self.relieve();
+        answered
+    }
+
+    /// Waits for the answer. Looks again while it does: those who flush may be stuck, and nobody
+    /// else may come who would see it.
+    async fn answered(
+        self: &Arc<Self>,
+        mut answered: oneshot::Receiver<Answer>,
+    ) -> Result<Answer, oneshot::error::RecvError> {
+        let seam = &*self.options.seam;
+        loop {
+            match connect::within(seam, STUCK_AFTER, "insert", &mut answered).await {
+                Ok(answer) => return answer,
+                Err(_) => self.relieve(),
             }
-        });
-        // A runtime that ends drops the task at once, and that needs the line.
-        drop(line);
+        }
+    }
+
+    /// Starts a flusher if somebody waits and too few are at work.
+    fn relieve(self: &Arc<Self>) {
+        let flusher = {
+            let mut line = self.line();
+            let number = line.flusher_for(self.options.seam.elapsed());
+            number.map(|number| Flusher {
+                inserter: Arc::clone(self),
+                number,
+                has_ended: false,
+            })
+        };
+        // Not under the lock: a runtime that ends drops the task at once, and that needs the line.
         if let Some(flusher) = flusher {
             drop(self.options.seam.spawn(Box::pin(flusher.run())));
         }
-        answered
     }
 
     /// Stores the jobs of several callers by one statement, and answers each.
@@ -184,8 +204,18 @@ impl Inserter {
 }
 
 impl Line {
-    fn needs_flusher(&self, now: Duration) -> bool {
-        self.flushers < FLUSHERS_MAX || now.saturating_sub(self.flushed_at) > STUCK_AFTER
+    /// Takes up one more flusher and returns its number, if somebody waits and fewer are at work
+    /// than there may be. Those that are stuck are not at work.
+    fn flusher_for(&mut self, now: Duration) -> Option<u64> {
+        let is_at_work = |begun: &Duration| now.saturating_sub(*begun) <= STUCK_AFTER;
+        let at_work = self.flushers.values().filter(|begun| is_at_work(begun));
+        if self.waiting.is_empty() || at_work.count() >= FLUSHERS_MAX {
+            return None;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.flushers.insert(number, now);
+        Some(number)
     }
 
     /// Takes out what fits into one statement; passes over those who have gone away.
@@ -220,6 +250,7 @@ impl Drop for Single<'_> {
 /// The task that stores what waits.
 struct Flusher {
     inserter: Arc<Inserter>,
+    number: u64,
     has_ended: bool,
 }
 
@@ -239,11 +270,12 @@ impl Flusher {
         let mut line = self.inserter.line();
         let callers = line.take();
         if callers.is_empty() {
-            line.flushers -= 1;
+            line.flushers.remove(&self.number);
             self.has_ended = true;
             return None;
         }
-        line.flushed_at = self.inserter.options.seam.elapsed();
+        let now = self.inserter.options.seam.elapsed();
+        line.flushers.insert(self.number, now);
         Some(callers)
     }
 }
@@ -256,7 +288,7 @@ impl Drop for Flusher {
             return;
         }
         let mut line = self.inserter.line();
-        line.flushers -= 1;
+        line.flushers.remove(&self.number);
         let left = std::mem::take(&mut line.waiting);
         drop(line);
         drop(left);
@@ -277,24 +309,38 @@ mod tests {
     use super::*;
     use crate::store::postgres::tests::world::job;
 
+    fn caller(new: Vec<NewJob>) -> (Caller, oneshot::Receiver<Answer>) {
+        let (answer, answered) = oneshot::channel();
+        (Caller { jobs: new, answer }, answered)
+    }
+
     #[test]
-    fn flushers_are_few_unless_they_are_stuck() {
-        let ms = Duration::from_millis;
+    fn flushers_are_few_and_those_that_are_stuck_do_not_count() {
+        // How long ago the flushes began, in ms, and whether one more is taken up.
         #[track_caller]
-        fn check(flushers: usize, since: Duration, expected: bool) {
-            let line = Line {
-                flushers,
-                flushed_at: Duration::from_secs(9),
-                ..Line::default()
-            };
-            assert_eq!(line.needs_flusher(line.flushed_at + since), expected);
+        fn check(ages: &[u64], expected: bool) {
+            let now = Duration::from_secs(9);
+            let mut line = Line::default();
+            let (caller, _answered) = caller(vec![job()]);
+            line.waiting.push_back(caller);
+            for age in ages {
+                let begun = now - Duration::from_millis(*age);
+                line.flushers.insert(line.next_number, begun);
+                line.next_number += 1;
+            }
+            assert_eq!(line.flusher_for(now).is_some(), expected, "{ages:?}");
+            let are_at_work = ages.len() + usize::from(expected);
+            assert_eq!(line.flushers.len(), are_at_work);
+            line.waiting.clear();
+            assert_eq!(line.flusher_for(now), None, "nobody waits");
         }
-        check(0, ms(0), true);
-        check(1, ms(0), true);
-        check(2, ms(0), false);
-        check(2, ms(100), false);
-        check(2, ms(101), true);
-        check(9, ms(101), true);
+        check(&[], true);
+        check(&[0], true);
+        check(&[0, 0], false);
+        check(&[100, 0], false);
+        check(&[101, 0], true);
+        check(&[101, 0, 0], false);
+        check(&[101, 5_000, 300], true);
     }
 
     #[test]

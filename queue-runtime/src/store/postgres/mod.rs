@@ -8,6 +8,7 @@
 //! clock is the server's; a test may give one that it moves by hand.
 
 mod actions;
+mod replay;
 mod address;
 mod aside;
 mod capacity;
@@ -26,6 +27,7 @@ mod lanes;
 mod listen;
 mod notify;
 mod options;
+mod pools;
 mod probe;
 mod rows;
 pub mod schema;
@@ -35,6 +37,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 mod verbs;
+mod waiting;
 mod wake;
 
 use std::fmt;
@@ -44,13 +47,14 @@ use sqlx::postgres::{PgPool, PgRow};
 use tokio::sync::watch;
 
 use self::actions::Inside;
-use self::connect::{Begin, Form, Pool, Work};
+use self::connect::{Begin, Form, Work};
 use self::error::Fault;
 use self::inserter::Inserter;
 use self::instant::At;
 use self::lanes::Lanes;
 pub use self::listen::Listening;
 pub use self::options::PostgresOptions;
+use self::pools::{Pool, Pools};
 use self::rows::Columns;
 use self::statements::{Parameters, Sql, Statements};
 use self::wake::Wakes;
@@ -64,7 +68,7 @@ pub struct PostgresStore {
     /// The same for settlements, which wait for a row no longer than a moment.
     begin_brief: Begin,
     store_id: String,
-    pool: Pool,
+    pools: Pools,
     lanes: Arc<Lanes>,
     wakes: Arc<Wakes>,
     inserter: Arc<Inserter>,
@@ -92,6 +96,7 @@ impl PostgresStore {
         let mut conn = connect::connect(&options, "open").await?;
         let checked = async {
             connect::verify_settings(&mut conn, &options).await?;
+            connect::verify_encoding(&mut conn).await?;
             if options.migrate {
                 schema::migrate(&mut conn, &begin, &statements, &options.schema).await?;
             } else {
@@ -134,15 +139,15 @@ impl PostgresStore {
                  listen for them"
             );
         }
-        let pool = connect::pool(&options);
+        let pools = Pools::new(&options);
         let lanes = Arc::new(Lanes::default());
-        let wakes = Wakes::new(&options, &statements, &begin, &pool, &store_id);
+        let wakes = Wakes::new(&options, &statements, &begin, &pools.common, &store_id);
         let wakes = Arc::new(wakes);
         let inserter = Inserter {
             options: options.clone(),
             statements: Arc::clone(&statements),
             begin: begin.clone(),
-            pool: pool.clone(),
+            pool: pools.common.clone(),
             lanes: Arc::clone(&lanes),
             wakes: Arc::clone(&wakes),
             line: Mutex::default(),
@@ -150,7 +155,7 @@ impl PostgresStore {
         Ok(Self {
             inserter: Arc::new(inserter),
             wakes,
-            pool,
+            pools,
             lanes,
             begin,
             begin_brief: Begin::brief(&options),
@@ -197,31 +202,34 @@ impl PostgresStore {
     /// Runs work in a transaction of its own.
     async fn transact<W: Work>(
         &self,
+        pool: &Pool,
         operation: &'static str,
         work: W,
     ) -> Result<W::Done, StoreError> {
         let how = (Form::Transaction, &self.begin);
-        connect::run(&self.pool, &self.options, how, operation, work).await
+        connect::run(pool, &self.options, how, operation, work).await
     }
 
     /// Runs work that is one statement.
     async fn execute<W: Work>(
         &self,
+        pool: &Pool,
         operation: &'static str,
         work: W,
     ) -> Result<W::Done, StoreError> {
         let how = (Form::of_one_statement(&self.options), &self.begin);
-        connect::run(&self.pool, &self.options, how, operation, work).await
+        connect::run(pool, &self.options, how, operation, work).await
     }
 
-    /// Reads the rows of one statement.
+    /// Reads the rows of one statement that is not a worker's own.
     async fn read(
         &self,
         operation: &'static str,
         sql: &Sql,
         parameters: Parameters,
     ) -> Result<Vec<PgRow>, StoreError> {
-        self.execute(operation, Read { sql, parameters }).await
+        let read = Read { sql, parameters };
+        self.execute(&self.pools.common, operation, read).await
     }
 }
 

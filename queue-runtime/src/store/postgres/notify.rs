@@ -14,9 +14,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::connect::{self, Begin, Form, Pool, Work};
+use super::connect::{self, Begin, Form, Work};
 use super::error::Fault;
 use super::options::PostgresOptions;
+use super::pools::Pool;
 use super::statements::{Sql, Statements};
 use super::wake::Names;
 use crate::error::StoreError;
@@ -31,7 +32,7 @@ const SEND_MAX: Duration = Duration::from_secs(2);
 /// How long the end of a store may wait for its last notification.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// The way by which notifications are sent: the store's pool.
+/// The way by which notifications are sent: the connections that are not a worker's own.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) options: PostgresOptions,

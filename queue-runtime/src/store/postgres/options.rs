@@ -20,14 +20,14 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a statement may take in all.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The connections of a store's pool: one for a worker's claims and settlements, the others for
+/// The connections of a store's pools: two for a worker's claims and settlements, the others for
 /// producers and for looking at jobs.
 const CONNECTIONS: u32 = 5;
 
-/// The fewest connections of a pool: with one, a worker and a producer would wait for each other.
+/// The fewest connections of a store: with one, a worker and a producer would wait for each other.
 const CONNECTIONS_MIN: u32 = 2;
 
-/// The most connections of a pool; more than a server takes by default.
+/// The most connections of a store; more than a server takes by default.
 const CONNECTIONS_MAX: u32 = 1_000;
 
 /// Statements that a connection keeps prepared: all of ours.
@@ -56,7 +56,7 @@ const NAME_BYTES_MAX: usize = 63;
 
 /// How to open a [`PostgresStore`](super::PostgresStore).
 ///
-/// A store has a pool of its own ([`connections`](Self::connections)), one connection on which it
+/// A store has connections of its own ([`connections`](Self::connections)), one more on which it
 /// listens for new jobs (none behind a pooler), and one per running worker for its heartbeat.
 ///
 /// ```
@@ -189,8 +189,13 @@ impl PostgresOptions {
         Ok(self)
     }
 
-    /// Opens at most this many connections for the store's pool; 2 to 1,000, 5 unless said
+    /// Opens at most this many connections for the store's verbs; 2 to 1,000, 5 unless said
     /// otherwise.
+    ///
+    /// Two of them, or one of fewer than four, are kept for what workers do with their jobs (claim,
+    /// settle, rescue, prune); all workers that run on this store share them. The others are for
+    /// enqueues, look-ups and all else, so that producers who wait for each other never hold up a
+    /// worker.
     ///
     /// # Errors
     /// [`OpenError::InvalidUrl`] for another number.
@@ -199,8 +204,8 @@ impl PostgresOptions {
             return Err(OpenError::InvalidUrl {
                 url: format!("connections {count}"),
                 rule: format!(
-                    "must be {CONNECTIONS_MIN} to {CONNECTIONS_MAX}: one is a worker's own while \
-                     it claims and settles"
+                    "must be {CONNECTIONS_MIN} to {CONNECTIONS_MAX}: one is kept for what a \
+                     worker does"
                 ),
             });
         }

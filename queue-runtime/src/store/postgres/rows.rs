@@ -204,6 +204,12 @@ pub(super) fn finished(row: &PgRow) -> Result<Listed<Timestamp, JobId>, Fault> {
     ))
 }
 
+/// Reads a row of `waiting_sample.sql`: its place in the list, and the job.
+pub(super) fn sampled(row: &PgRow) -> Result<Listed<(), JobId>, Fault> {
+    let record = record(row).map_err(|fault| fault.into_store("waiting_sample"));
+    Ok((((), id(row)?), record))
+}
+
 /// Reads an attempt; the columns of `attempts.sql`.
 pub(super) fn attempt(row: &PgRow) -> Result<Attempt, Fault> {
     let mut columns = Columns::of(row);

@@ -137,6 +137,7 @@ statements! {
     prune_keys = include_str!("sql/prune_keys.sql");
     prune_windows = include_str!("sql/prune_windows.sql");
     replay = include_str!("sql/replay.sql");
+    replay_edit = include_str!("sql/replay_edit.sql");
     replay_holder = include_str!("sql/replay_holder.sql");
     replay_keys = include_str!("sql/replay_keys.sql");
     settle = include_str!("sql/settle.sql");
@@ -149,4 +150,7 @@ statements! {
     store_id = include_str!("sql/store_id.sql");
     tables = include_str!("sql/tables.sql");
     unknown_types = include_str!("sql/unknown_types.sql");
+    unread = include_str!("sql/unread.sql");
+    waiting = include_str!("sql/waiting.sql");
+    waiting_sample = include_str!("sql/waiting_sample.sql");
 }

@@ -6,24 +6,25 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 
-use super::actions::{Cancel, Exchange, Exchanged, Expired, Prune, Replay};
+use super::actions::{Cancel, Exchange, Exchanged, Expired, Prune};
 use super::claim::Claim;
 use super::connect::Form;
 use super::error::{self, Fault, closed};
 use super::heartbeat::PostgresHeartbeat;
 use super::insert::{Insert, is_plain};
 use super::instant::At;
+use super::replay::Replay;
 use super::rows::{self, Columns, limit};
 use super::statements::Parameters;
-use super::{PostgresStore, all, aside, claim, connect, schema};
+use super::{PostgresStore, Read, all, aside, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
 };
 use crate::store::listing::Listing;
 use crate::store::{
-    Admin, Cancelling, ClaimRequest, Counts, Heartbeat, Inserted, Pruned, Replaying, Retention,
-    Store, Versions, WakeListener,
+    Admin, Cancelling, ClaimRequest, Counts, Edit, Heartbeat, Inserted, Pruned, Replaying,
+    Retention, Store, Unread, Versions, Waiting, WakeListener,
 };
 use crate::time::Timestamp;
 
@@ -41,7 +42,7 @@ impl Store for PostgresStore {
             now: self.manual_now(),
             jobs,
         };
-        let inserted = self.transact("insert", insert).await?;
+        let inserted = self.transact(&self.pools.common, "insert", insert).await?;
         self.inserter.tell(jobs, &inserted);
         Ok(inserted)
     }
@@ -71,7 +72,7 @@ impl Store for PostgresStore {
     }
 
     async fn heartbeat(&self) -> Result<Box<dyn Heartbeat>, StoreError> {
-        if self.pool.is_closed() {
+        if self.pools.are_closed() {
             return Err(closed("heartbeat"));
         }
         let heartbeat = PostgresHeartbeat::open(
@@ -88,7 +89,7 @@ impl Store for PostgresStore {
             inside: self.inside(),
             limit: count,
         };
-        let (expired, set_aside, wake) = self.transact("expired", look).await?;
+        let (expired, set_aside, wake) = self.transact(&self.pools.worker, "expired", look).await?;
         aside::tell(&set_aside);
         if wake {
             self.woke();
@@ -106,7 +107,9 @@ impl Store for PostgresStore {
             .and(limit(request.suspects.limit))
             .and(self.manual_now());
         let sql = &self.statements.next_due;
-        let rows = self.read("next_due", sql, parameters).await?;
+        let read = Read { sql, parameters };
+        let worker = &self.pools.worker;
+        let rows = self.execute(worker, "next_due", read).await?;
         let spans = all("next_due", &rows, |row| {
             let mut columns = Columns::of(row);
             let now = columns.instant()?;
@@ -116,7 +119,7 @@ impl Store for PostgresStore {
     }
 
     async fn migrate(&self) -> Result<(), StoreError> {
-        if self.pool.is_closed() {
+        if self.pools.are_closed() {
             return Err(closed("migrate"));
         }
         let mut conn = connect::connect(&self.options, "migrate").await?;
@@ -143,7 +146,7 @@ impl Store for PostgresStore {
 
     async fn close(&self) {
         self.wakes.close().await;
-        self.pool.close().await;
+        self.pools.close(&self.options).await;
     }
 }
 
@@ -201,18 +204,39 @@ impl PostgresStore {
         operation: &'static str,
         work: Exchange<'_>,
     ) -> Result<Exchanged, StoreError> {
+        let worker = &self.pools.worker;
         if work.settlements.is_empty() {
-            return self.transact(operation, work).await;
+            return self.transact(worker, operation, work).await;
         }
         let how = (Form::Transaction, &self.begin_brief);
-        match connect::run(&self.pool, &self.options, how, operation, work).await {
+        match connect::run(worker, &self.options, how, operation, work).await {
             Err(error) if error::is_lock_timeout(&error) => {
                 let skips_held = true;
                 let work = Exchange { skips_held, ..work };
-                self.transact(operation, work).await
+                self.transact(worker, operation, work).await
             }
             done => done,
         }
+    }
+
+    async fn replayed(
+        &self,
+        operation: &'static str,
+        id: JobId,
+        as_new: bool,
+        edit: Option<&Edit>,
+    ) -> Result<Replaying, StoreError> {
+        let work = Replay {
+            inside: self.inside(),
+            id,
+            as_new,
+            edit,
+        };
+        let answer = self.transact(&self.pools.common, operation, work).await?;
+        if answer == Replaying::Replayed {
+            self.woke();
+        }
+        Ok(answer)
     }
 }
 
@@ -254,7 +278,9 @@ impl Admin for PostgresStore {
 
     async fn cancel(&self, id: JobId) -> Result<Cancelling, StoreError> {
         let inside = self.inside();
-        let (answer, wake) = self.transact("cancel", Cancel { inside, id }).await?;
+        let (answer, wake) = self
+            .transact(&self.pools.common, "cancel", Cancel { inside, id })
+            .await?;
         if wake {
             self.woke();
         }
@@ -262,13 +288,16 @@ impl Admin for PostgresStore {
     }
 
     async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError> {
-        let inside = self.inside();
-        let work = Replay { inside, id, as_new };
-        let answer = self.transact("replay", work).await?;
-        if answer == Replaying::Replayed {
-            self.woke();
-        }
-        Ok(answer)
+        self.replayed("replay", id, as_new, None).await
+    }
+
+    async fn replay_with(
+        &self,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        self.replayed("replay_with", id, as_new, Some(edit)).await
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -312,13 +341,31 @@ impl Admin for PostgresStore {
         Ok(counted.into_iter().flatten().collect())
     }
 
+    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
+        self.counted_unread(known).await
+    }
+
+    async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        self.counted_waiting().await
+    }
+
+    async fn waiting_sample(
+        &self,
+        job_type: &JobType,
+        schema: u32,
+        after: Option<JobId>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        self.listed_waiting(job_type, schema, after, count).await
+    }
+
     async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {
         let work = Prune {
             inside: self.inside(),
             retention,
             limit: count,
         };
-        self.transact("prune", work).await
+        self.transact(&self.pools.worker, "prune", work).await
     }
 }
 

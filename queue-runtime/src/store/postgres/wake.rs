@@ -13,10 +13,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::connect::{Begin, Pool};
+use super::connect::Begin;
 use super::listen::{Listener, Listening};
 use super::notify::{Line, Notifier};
 use super::options::PostgresOptions;
+use super::pools::Pool;
 use super::statements::Statements;
 use crate::store::{Wake, WakeListener};
 
@@ -122,7 +123,7 @@ impl Wakes {
         self.listening.subscribe()
     }
 
-    /// Gives the last hint and stops; the store's pool is still open.
+    /// Gives the last hint and stops; the store's pools are still open.
     pub(super) async fn close(&self) {
         self.closing.cancel();
         if let Some(notifier) = &self.notifier {

@@ -8,7 +8,7 @@ use super::rows::{self, Columns, json, limit, span_ms};
 use super::settle::{Final, Found, finish, found};
 use super::statements::Statements;
 use crate::job::{JobId, JobRecord, JobState, OutcomeKind};
-use crate::store::{Cancelling, Pruned, Replaying, Retention};
+use crate::store::{Cancelling, Pruned, Retention};
 use crate::time::Timestamp;
 
 /// Calls a job off inside the open writing transaction; also says whether a job that waited
@@ -56,55 +56,6 @@ pub(super) async fn cancel(
             Ok((Cancelling::AlreadyFinal(job.state), false))
         }
     }
-}
-
-/// Lets a dead letter or a cancelled job run again, inside the open writing transaction.
-pub(super) async fn replay(
-    conn: &mut SqliteConnection,
-    statements: &Statements,
-    now: Timestamp,
-    id: JobId,
-    as_new: bool,
-) -> Result<Replaying, Fault> {
-    let Some(job) = find(conn, statements, id).await? else {
-        return Ok(Replaying::NotFound);
-    };
-    if !matches!(job.state, JobState::DeadLetter | JobState::Cancelled) {
-        return Ok(Replaying::NotReplayable(job.state));
-    }
-    if let Some(key) = &job.dedupe_key {
-        let holder = statements
-            .replay_holder
-            .query()
-            .bind(job.job_type.clone())
-            .bind(key.clone())
-            .fetch_optional(&mut *conn)
-            .await?;
-        if let Some(row) = holder {
-            return Ok(Replaying::Duplicate(Columns::of(&row).parsed("id")?));
-        }
-    }
-    statements
-        .replay
-        .query()
-        .bind(job.seq)
-        .bind(now.as_millis())
-        .bind(i64::from(as_new))
-        .execute(&mut *conn)
-        .await?;
-    statements
-        .replay_remove
-        .query()
-        .bind(job.seq)
-        .execute(&mut *conn)
-        .await?;
-    statements
-        .replay_keys
-        .query()
-        .bind(id.to_string())
-        .execute(&mut *conn)
-        .await?;
-    Ok(Replaying::Replayed)
 }
 
 /// Lists the jobs whose lease has run out, inside the open writing transaction, and sets those
@@ -178,7 +129,8 @@ pub(super) async fn prune(
     })
 }
 
-async fn find(
+/// Looks a job up in both tables.
+pub(super) async fn find(
     conn: &mut SqliteConnection,
     statements: &Statements,
     id: JobId,

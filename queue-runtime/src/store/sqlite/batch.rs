@@ -13,7 +13,7 @@ use super::error::Fault;
 use super::ops::{Answer, Op};
 use super::rows::Columns;
 use super::statements::Statements;
-use super::{actions, claim, insert, settle};
+use super::{actions, claim, insert, replay, settle};
 use crate::job::{Claimed, Settlement};
 use crate::store::{ClaimRequest, Inserted, Replaying};
 use crate::time::Timestamp;
@@ -159,8 +159,11 @@ impl Batch<'_> {
                 self.wake |= wake;
                 Ok(Answer::Cancelled(answer))
             }
-            Op::Replay { id, as_new, .. } => {
-                let answer = actions::replay(conn, statements, now, *id, *as_new).await?;
+            Op::Replay {
+                id, as_new, edit, ..
+            } => {
+                let edit = edit.as_ref();
+                let answer = replay::replay(conn, statements, now, *id, *as_new, edit).await?;
                 self.wake |= answer == Replaying::Replayed;
                 Ok(Answer::Replayed(answer))
             }

@@ -109,7 +109,13 @@ pub(super) fn store_error(operation: &'static str, error: SqlxError) -> StoreErr
         error => error,
     };
     let (kind, said) = classify(&error);
-    StoreError::new(kind, operation, said).caused_by(error)
+    let is_about_values = matches!(primary_code(&error), Some(code::TOOBIG | code::CONSTRAINT));
+    let told = StoreError::new(kind, operation, said).caused_by(error);
+    if is_about_values {
+        told.about_values()
+    } else {
+        told
+    }
 }
 
 /// The answer of a store that was closed.

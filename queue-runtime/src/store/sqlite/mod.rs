@@ -11,6 +11,7 @@
 //! application's runtime is busy.
 
 mod actions;
+mod replay;
 mod aside;
 mod batch;
 mod claim;
@@ -32,6 +33,7 @@ mod statements;
 mod tests;
 mod turn;
 mod verbs;
+mod waiting;
 mod wake;
 mod writer;
 

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::encode::Prepared;
 use crate::error::StoreError;
 use crate::job::{Claimed, JobId, JobRecord, Settled, Settlement};
-use crate::store::{Cancelling, ClaimRequest, Inserted, Pruned, Replaying, Retention};
+use crate::store::{Cancelling, ClaimRequest, Edit, Inserted, Pruned, Replaying, Retention};
 
 /// Where the answer goes.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -31,10 +31,11 @@ pub(super) enum Op {
     },
     /// Calls a job off.
     Cancel { id: JobId, reply: Reply<Cancelling> },
-    /// Lets a job run again.
+    /// Lets a job run again, with another payload if there is an edit.
     Replay {
         id: JobId,
         as_new: bool,
+        edit: Option<Edit>,
         reply: Reply<Replaying>,
     },
     /// Removes what is old.
@@ -68,7 +69,8 @@ impl Op {
             Self::Exchange { operation, .. } => operation,
             Self::Expired { .. } => "expired",
             Self::Cancel { .. } => "cancel",
-            Self::Replay { .. } => "replay",
+            Self::Replay { edit: None, .. } => "replay",
+            Self::Replay { edit: Some(_), .. } => "replay_with",
             Self::Prune { .. } => "prune",
             Self::Listen => "listen",
             #[cfg(test)]

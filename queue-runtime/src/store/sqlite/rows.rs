@@ -221,6 +221,14 @@ pub(super) fn finished(row: &SqliteRow) -> Result<Listed<i64, String>, Fault> {
     ))
 }
 
+/// Reads a row of `waiting_sample.sql`: its place in the list, whatever is in the row, and the job.
+pub(super) fn sampled(row: &SqliteRow) -> Result<Listed<(), String>, Fault> {
+    let id: &[u8] = row.try_get(0)?;
+    let place = ((), String::from_utf8_lossy(id).into_owned());
+    let record = record(row).map_err(|fault| fault.into_store("waiting_sample"));
+    Ok((place, record))
+}
+
 /// Reads an attempt; the columns of `attempts.sql`.
 pub(super) fn attempt(row: &SqliteRow) -> Result<Attempt, Fault> {
     let mut columns = Columns::of(row);

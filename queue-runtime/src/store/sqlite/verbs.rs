@@ -19,8 +19,8 @@ use crate::job::{
 };
 use crate::store::listing::Listing;
 use crate::store::{
-    Admin, Cancelling, ClaimRequest, Counts, Heartbeat, Inserted, Pruned, Replaying, Retention,
-    Store, Versions, WakeListener,
+    Admin, Cancelling, ClaimRequest, Counts, Edit, Heartbeat, Inserted, Pruned, Replaying,
+    Retention, Store, Unread, Versions, Waiting, WakeListener,
 };
 use crate::time::Timestamp;
 
@@ -227,8 +227,28 @@ impl Admin for SqliteStore {
     }
 
     async fn replay(&self, id: JobId, as_new: bool) -> Result<Replaying, StoreError> {
-        self.write("replay", |reply| Op::Replay { id, as_new, reply })
-            .await
+        let op = |reply| Op::Replay {
+            id,
+            as_new,
+            edit: None,
+            reply,
+        };
+        self.write("replay", op).await
+    }
+
+    async fn replay_with(
+        &self,
+        id: JobId,
+        as_new: bool,
+        edit: &Edit,
+    ) -> Result<Replaying, StoreError> {
+        let op = |reply| Op::Replay {
+            id,
+            as_new,
+            edit: Some(edit.clone()),
+            reply,
+        };
+        self.write("replay_with", op).await
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -275,6 +295,24 @@ impl Admin for SqliteStore {
         )
         .await
         .map(|counted| counted.into_iter().flatten().collect())
+    }
+
+    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
+        self.counted_unread(known).await
+    }
+
+    async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        self.counted_waiting().await
+    }
+
+    async fn waiting_sample(
+        &self,
+        job_type: &JobType,
+        schema: u32,
+        after: Option<JobId>,
+        count: usize,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        self.listed_waiting(job_type, schema, after, count).await
     }
 
     async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {

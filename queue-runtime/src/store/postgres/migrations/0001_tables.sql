@@ -1,5 +1,8 @@
 -- The tables of a queue in a schema of their own.
 --
+-- No table is cut at its end by a vacuum: that takes the table away from everybody for as long as
+-- the disk needs, leases included, and a queue grows back to its size at once.
+--
 -- Live jobs and final jobs are two tables with the same columns, so that a claim never meets
 -- history; `done_by` alone is a final job's own. The attempt that runs is part of its job's row and
 -- moves to `attempts` when it ends, unless it succeeds: it stays in the row, so that a claim and a
@@ -28,6 +31,19 @@ as $$
     when span_ms < -3155760000000000 then '-infinity'::timestamptz
     else at + span_ms::double precision * interval '1 millisecond'
   end
+$$;
+
+-- Says whether a job is stored, live or final, as of this moment: a statement's own look-ups see what
+-- was there when it began, and an insert may wait in between for what another transaction holds.
+create function {q}.is_stored(job uuid)
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return exists (select 1 from {q}.jobs where id = job)
+    or exists (select 1 from {q}.finished_jobs where id = job);
+end
 $$;
 
 -- Gives every claim a higher number than all before it: the lease tokens.
@@ -74,7 +90,8 @@ with (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_insert_scale_factor = 0.05,
   autovacuum_analyze_scale_factor = 0.05,
-  autovacuum_vacuum_cost_delay = 0
+  autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = false
 );
 
 -- What a claim walks: lanes of (queue, job_type, payload_schema, crashes, priority), each in due
@@ -135,7 +152,8 @@ create table {q}.finished_jobs (
 )
 with (
   autovacuum_vacuum_scale_factor = 0.02,
-  autovacuum_vacuum_cost_delay = 0
+  autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = false
 );
 
 create index finished_jobs_age
@@ -156,7 +174,8 @@ create table {q}.attempts (
 )
 with (
   autovacuum_vacuum_scale_factor = 0.02,
-  autovacuum_vacuum_cost_delay = 0
+  autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = false
 );
 
 create table {q}.idempotency_keys (

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::runtime::{Builder, Runtime};
 
 use super::waits::short_tempered;
-use super::world::{World, job, jobs, run};
+use super::world::{World, done, ids, job, jobs, run};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::NewJob;
 use crate::store::{Admin, Inserted, Store};
@@ -154,6 +154,92 @@ async fn a_job_whose_id_an_open_transaction_holds_fails_nobody_elses() {
         }
     }
     holder.rollback().await.expect("rolled back");
+    world.end().await;
+}
+
+/// Each held id occupies whoever came upon it: a caller by itself, and both flushers.
+#[tokio::test]
+async fn producers_that_come_after_stuck_ones_are_not_left_waiting() {
+    let Some(world) =
+        World::with(|options| options.connections(9).expect("as many as there may be")).await
+    else {
+        return;
+    };
+    let held = jobs(3);
+    let mut conn = world.connection().await;
+    let mut holder = conn.begin().await.expect("a transaction");
+    let stored = world.store.insert_in(&mut holder, &held).await;
+    stored.expect("stored");
+    let mut monitor = world.connection().await;
+    let mut stuck: Vec<_> = held.iter().map(|new| insert(&world, new)).collect();
+    let mut waits = 0;
+    for producer in &mut stuck {
+        assert!(poll!(producer.as_mut()).is_pending());
+        waits += 1;
+        let until = world.until_waiting(waits, &mut monitor);
+        let mut until = std::pin::pin!(until);
+        // Whoever is stuck has to be driven while it runs into the lock.
+        tokio::select! {
+            () = &mut until => {}
+            _ = producer.as_mut() => panic!("its id is held"),
+        }
+    }
+
+    // One by one, so that nobody comes later who would see that nobody is at work.
+    for new in jobs(10) {
+        assert_new(insert(&world, &new).await, std::slice::from_ref(&new));
+    }
+
+    for producer in &mut stuck {
+        assert!(poll!(producer.as_mut()).is_pending());
+    }
+    holder.rollback().await.expect("rolled back");
+    for (answer, new) in join_all(stuck).await.into_iter().zip(&held) {
+        assert_new(answer, std::slice::from_ref(new));
+    }
+    world.end().await;
+}
+
+/// The first call waits for somebody else's id. Meanwhile its repeat is stored, runs and ends.
+#[tokio::test]
+async fn a_job_that_ended_while_its_first_enqueue_waited_is_not_stored_again() {
+    let Some(world) = World::new().await else {
+        return;
+    };
+    let mut two = jobs(2);
+    two.sort_by_key(|new| new.id);
+    let (held, repeated) = (two.remove(0), two.remove(0));
+    let mut conn = world.connection().await;
+    let mut holder = conn.begin().await.expect("a transaction");
+    let stored = world
+        .store
+        .insert_in(&mut holder, std::slice::from_ref(&held))
+        .await;
+    stored.expect("stored");
+    let mut monitor = world.connection().await;
+    let both = [held.clone(), repeated.clone()];
+    let mut first = Box::pin(world.store.insert(&both));
+    {
+        let mut until = std::pin::pin!(world.until_somebody_waits(&mut monitor));
+        tokio::select! {
+            () = &mut until => {}
+            _ = &mut first => panic!("an id is held"),
+        }
+    }
+    assert_new(
+        insert(&world, &repeated).await,
+        std::slice::from_ref(&repeated),
+    );
+    let claimed = world.claim(9).await;
+    assert_eq!(ids(&claimed), [repeated.id]);
+    let settled = world.store.settle(&[done(&claimed[0])]).await;
+    settled.expect("settled");
+
+    holder.commit().await.expect("committed");
+
+    assert_new(first.await, &both);
+    let counts = world.store.counts().await.expect("counted");
+    assert_eq!((counts.queued, counts.done), (1, 1));
     world.end().await;
 }
 

@@ -27,6 +27,24 @@ async fn a_schema_that_does_not_exist_is_told_from_one_without_a_queue() {
 }
 
 #[tokio::test]
+async fn a_database_that_lacks_letters_is_refused() {
+    let Some(ground) = Ground::shared() else {
+        return;
+    };
+    let database = name();
+    let make = format!(
+        "create database {database} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0"
+    );
+    ground.run(&make).await;
+    let connect = ground.connect.clone().database(&database);
+    let error = refusal(options_of(&connect, "queue").migrate(true)).await;
+    assert_eq!(error.kind(), StoreErrorKind::Unsupported);
+    assert!(error.to_string().contains("LATIN1"), "{error}");
+    ground.run(&format!("drop database {database}")).await;
+    ground.end().await;
+}
+
+#[tokio::test]
 async fn a_schema_that_does_not_exist_does_not_read_like_a_missing_right() {
     let Some(mut ground) = Ground::shared() else {
         return;

@@ -5,7 +5,7 @@ use sqlx::postgres::PgConnectOptions;
 use super::world::{Ground, World, done, jobs, options_of, refusal, request};
 use crate::error::StoreErrorKind;
 use crate::store::postgres::PostgresStore;
-use crate::store::{Admin, Retention, Store, Versions};
+use crate::store::{Admin, Edit, Retention, Store, Versions};
 
 /// What the documentation says a program needs that does not migrate.
 const GRANTS: [&str; 3] = [
@@ -71,10 +71,19 @@ async fn a_role_that_may_only_use_the_tables_can_do_everything_but_migrate() {
     store.next_due(&request(1)).await.expect("next_due");
     store.cancel(claimed[2].id).await.expect("cancel");
     store.replay(claimed[0].id, false).await.expect("replay");
+    store.cancel(claimed[0].id).await.expect("cancel");
+    let edit = Edit::new("{}", 1).expect("an object");
+    let replayed = store.replay_with(claimed[0].id, false, &edit).await;
+    replayed.expect("replay_with");
     store.prune(&Retention::default(), 5).await.expect("prune");
     store.newest_version("k").await.expect("newest_version");
     store.attempts(claimed[0].id).await.expect("attempts");
     store.unknown_types(&[]).await.expect("unknown_types");
+    store.unread(&[]).await.expect("unread");
+    store.waiting().await.expect("waiting");
+    let name = &claimed[0].job_type;
+    let sampled = store.waiting_sample(name, 1, None, 5).await;
+    sampled.expect("waiting_sample");
     assert_eq!(store.counts().await.expect("counts").total(), 3);
     store.close().await;
     world.end().await;

@@ -336,3 +336,32 @@ async fn a_job_that_is_set_aside_keeps_its_dedupe_key_for_ever() {
     assert_eq!(ids(&taken), [behind.id], "it took the key");
     world.end().await;
 }
+
+#[tokio::test]
+async fn one_row_that_cannot_be_read_hides_what_else_waits() {
+    let Some(world) = World::new().await else {
+        return;
+    };
+    let batch = jobs(5);
+    world.store.insert(&batch).await.expect("stored");
+    set(&world, batch[0].id, "job_type = 'No Name'").await;
+    set(&world, batch[1].id, "queue = 'no queue'").await;
+    set(&world, batch[2].id, "queue = 'no queue'").await;
+    let name = &batch[4].job_type;
+
+    let waiting = world.store.waiting().await.expect("it answers");
+    let waiting: Vec<_> = waiting
+        .iter()
+        .map(|row| (row.job_type.as_str(), row.queued))
+        .collect();
+    assert_eq!(waiting, [("mail", 4)]);
+    let unread = world.store.unread(&[]).await.expect("it answers");
+    assert_eq!((unread.len(), unread[0].jobs), (1, 4));
+    for count in 1..4 {
+        let page = world.store.waiting_sample(name, 1, None, count).await;
+        let page: Vec<_> = page.expect("it answers").iter().map(|job| job.id).collect();
+        let readable = [batch[3].id, batch[4].id];
+        assert_eq!(page, readable[..count.min(2)], "pages of {count}");
+    }
+    world.end().await;
+}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, PgConnection};
+use tokio::sync::watch;
 
 use crate::error::{OpenError, StoreError};
 use crate::job::{
@@ -153,6 +154,7 @@ pub(crate) struct Hand {
     now: AtomicI64,
     /// How often somebody has slept by it.
     pub(crate) sleeps: AtomicUsize,
+    rushes: watch::Sender<bool>,
     system: SystemSeam,
 }
 
@@ -161,6 +163,7 @@ impl Hand {
         Arc::new(Self {
             now: AtomicI64::new(1_796_000_000_000),
             sleeps: AtomicUsize::new(0),
+            rushes: watch::Sender::new(false),
             system: SystemSeam::new(),
         })
     }
@@ -168,6 +171,11 @@ impl Hand {
     pub(crate) fn advance(&self, span: Duration) {
         let ms = i64::try_from(span.as_millis()).expect("a short span");
         self.now.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Ends all sleeps by it, those that have begun and those to come.
+    pub(crate) fn rush(&self) {
+        self.rushes.send_replace(true);
     }
 }
 
@@ -182,7 +190,13 @@ impl Seam for Hand {
 
     fn sleep(&self, span: Duration) -> BoxFuture<'static, ()> {
         self.sleeps.fetch_add(1, Ordering::SeqCst);
-        self.system.sleep(span)
+        let (slept, mut rushes) = (self.system.sleep(span), self.rushes.subscribe());
+        Box::pin(async move {
+            tokio::select! {
+                () = slept => {}
+                Ok(_) = rushes.wait_for(|rushes| *rushes) => {}
+            }
+        })
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) -> tokio::task::JoinHandle<()> {

@@ -9,11 +9,20 @@ use super::world::{World, job, request};
 use crate::job::{Due, NewJob, QueueName};
 use crate::store::Store;
 use crate::store::sqlite::claim::Asked;
-use crate::store::sqlite::statements::{Sql, Statements};
+use crate::store::sqlite::statements::{Sql, SqlQuery, Statements};
 
 /// Runs a claim's look-up on a connection of its own, and returns its rows and its steps.
 async fn steps(world: &World, sql: &Sql, binds_limit: bool) -> (usize, u64) {
     let asked = Asked::new(&request(20));
+    let query = sql.query().bind(asked.queues).bind(asked.job_types);
+    let query = if binds_limit { query.bind(20) } else { query };
+    let query = query.bind(u32::MAX).bind(i64::MAX);
+    let now = crate::seam::Seam::now(&*world.hand).as_millis();
+    counted(world, query.bind(now)).await
+}
+
+/// Runs a query on a connection of its own, and returns its rows and its steps.
+async fn counted(world: &World, query: SqlQuery) -> (usize, u64) {
     let mut conn = world.connection().await;
     let count = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&count);
@@ -23,11 +32,7 @@ async fn steps(world: &World, sql: &Sql, binds_limit: bool) -> (usize, u64) {
         true
     });
     drop(handle);
-    let query = sql.query().bind(asked.queues).bind(asked.job_types);
-    let query = if binds_limit { query.bind(20) } else { query };
-    let query = query.bind(u32::MAX).bind(i64::MAX);
-    let now = crate::seam::Seam::now(&*world.hand).as_millis();
-    let rows = query.bind(now).fetch_all(&mut conn).await.unwrap();
+    let rows = query.fetch_all(&mut conn).await.unwrap();
     (rows.len(), count.load(Ordering::Relaxed))
 }
 
@@ -65,6 +70,23 @@ async fn a_crowd_that_may_not_be_taken_costs_a_claim_nothing() {
     }
     let claimed = many.claim(50).await;
     assert_eq!(claimed.len(), 20);
+}
+
+#[tokio::test]
+async fn a_crowd_that_is_read_costs_a_look_for_unread_jobs_nothing() {
+    let look = async |crowd: usize, known: &str| {
+        let world = crowded(crowd).await;
+        let sql = Statements::new().unread;
+        counted(&world, sql.query().bind(known.to_owned())).await
+    };
+    let all = r#"[["mail",2],["unknown",1]]"#;
+    let (few, many) = (look(30, all).await, look(3_000, all).await);
+    assert_eq!(few, many);
+    assert_eq!(few.0, 0);
+
+    // Three kinds are not read, and of each a thousand are counted.
+    let (most, more) = (look(1_100, "[]").await, look(3_000, "[]").await);
+    assert_eq!(most, more);
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use crate::job::{
 use crate::rules::dedupe::fingerprint;
 use crate::seam::Seam;
 use crate::store::memory::MemoryStore;
-use crate::store::{ClaimRequest, Retention, Store, Suspects};
+use crate::store::{ClaimRequest, Edit, EditedJob, Retention, Store, Suspects};
 
 const TYPES: [&str; 3] = ["mail", "report", "thumb"];
 const QUEUES: [&str; 2] = ["default", "slow"];
@@ -80,6 +80,22 @@ impl Dice {
         new.trace_context = self.rng.bool().then(|| "00-\"é\u{1f600}\"".to_owned());
         self.sent.push(new.clone());
         new
+    }
+
+    fn edit(&mut self) -> Edit {
+        let sent = self.sent.len();
+        let like = self.new_job();
+        self.sent.truncate(sent);
+        let edit = Edit::new(like.payload, like.payload_schema).unwrap();
+        match self.rng.u8(..3) {
+            0 => edit,
+            _ => edit.of_job(EditedJob {
+                job_types: vec![like.job_type],
+                dedupe_key: like.dedupe.map(|dedupe| dedupe.key),
+                dedupe_until_started: self.rng.bool(),
+                cache: like.cache,
+            }),
+        }
     }
 
     fn request(&mut self) -> ClaimRequest {
@@ -191,8 +207,12 @@ async fn step(dice: &mut Dice, ours: &dyn Store, spec: &dyn Store) -> String {
         }
         12 => {
             let (id, as_new) = (dice.some_id(), dice.rng.bool());
-            let said = both!(replay(id, as_new));
-            format!("replay {id} {as_new} -> {said:?}")
+            let Some(edit) = dice.rng.bool().then(|| dice.edit()) else {
+                let said = both!(replay(id, as_new));
+                return format!("replay {id} {as_new} -> {said:?}");
+            };
+            let said = both!(replay_with(id, as_new, &edit));
+            format!("replay {id} {as_new} {edit:?} -> {said:?}")
         }
         13 => {
             let retention = Retention {

@@ -10,7 +10,7 @@ use crate::job::{
     CacheKey, Claimed, Dedupe, DedupeUntil, Idempotency, JobId, JobState, NewJob, OnDuplicate,
 };
 use crate::rules::dedupe::fingerprint;
-use crate::store::{Admin, Counts, Inserted, Store};
+use crate::store::{Admin, Counts, Edit, Inserted, Replaying, Store, Waiting};
 
 /// Changes stored jobs by hand.
 async fn set(world: &World, id: JobId, change: &str) {
@@ -318,4 +318,55 @@ async fn a_type_that_is_no_name_fails_the_count_of_unknown_types() {
         .collect();
     assert_eq!(unknown, [("mail", 1)]);
     assert_eq!(world.store.claim(&request(9)).await.unwrap().len(), 1);
+}
+
+/// Counts as a test compares them.
+fn shown(waiting: &[Waiting]) -> Vec<(&str, u32, u64)> {
+    let row = |row: &Waiting| (row.payload_schema, row.queued);
+    let rows = waiting.iter().map(|waiting| (waiting, row(waiting)));
+    rows.map(|(waiting, (schema, queued))| (waiting.job_type.as_str(), schema, queued))
+        .collect()
+}
+
+#[tokio::test]
+async fn one_row_that_cannot_be_read_hides_what_else_waits() {
+    let world = World::new().await;
+    let jobs: Vec<_> = (0..6).map(|_| world.job()).collect();
+    world.store.insert(&jobs).await.unwrap();
+    set(&world, jobs[0].id, "job_type = 'No Name'").await;
+    set(&world, jobs[1].id, "payload_schema = -1").await;
+    set(&world, jobs[2].id, "max_attempts = -1").await;
+    set(&world, jobs[3].id, "payload = cast(x'ff' as text)").await;
+    let name = &jobs[5].job_type;
+
+    let waiting = world.store.waiting().await.unwrap();
+    assert_eq!(shown(&waiting), [("mail", 1, 4)]);
+    let unread = world.store.unread(&[]).await.unwrap();
+    assert_eq!((unread.len(), unread[0].jobs), (1, 4));
+    for count in 1..4 {
+        let page = world.store.waiting_sample(name, 1, None, count).await;
+        let page: Vec<_> = page.unwrap().iter().map(|job| job.id).collect();
+        let readable = [jobs[4].id, jobs[5].id];
+        assert_eq!(page, readable[..count.min(2)], "pages of {count}");
+    }
+}
+
+#[tokio::test]
+async fn a_payload_that_is_no_text_cannot_be_put_right() {
+    let world = World::new().await;
+    let job = world.job();
+    world
+        .store
+        .insert(std::slice::from_ref(&job))
+        .await
+        .unwrap();
+    set(&world, job.id, "payload = cast(x'ff' as text)").await;
+    assert_eq!(world.claim(1).await, []);
+    assert_eq!(world.store.counts().await.unwrap().dead_letter, 1);
+
+    let edit = Edit::new(r#"{"a":1}"#, 1).unwrap();
+    let replayed = world.store.replay_with(job.id, false, &edit).await;
+
+    assert_eq!(replayed.unwrap(), Replaying::Replayed);
+    assert_eq!(world.claim(1).await[0].payload, r#"{"a":1}"#);
 }

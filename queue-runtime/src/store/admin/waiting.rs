@@ -1,0 +1,40 @@
+//! What still has to be read by a program, counted by the shape of its payload.
+
+use crate::job::JobType;
+
+/// How many jobs of a type and payload schema may still have to be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The stored name of the kind of job.
+    pub job_type: JobType,
+    /// The number of the payload's shape.
+    pub payload_schema: u32,
+    /// Jobs that wait, whether due or not.
+    pub queued: u64,
+    /// Jobs under a lease: they are decoded again if they are tried again.
+    pub processing: u64,
+    /// Dead letters: they are decoded again if they are replayed.
+    pub dead_letters: u64,
+}
+
+impl Waiting {
+    /// Returns the number of all of them.
+    pub const fn total(&self) -> u64 {
+        self.queued + self.processing + self.dead_letters
+    }
+}
+
+/// Waiting jobs of a type and payload schema that nobody here reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The stored name of the kind of job.
+    pub job_type: JobType,
+    /// The number of the payload's shape.
+    pub payload_schema: u32,
+    /// How many wait; of each queue at most [`UNREAD_MAX`] are counted.
+    pub jobs: u64,
+}
+
+/// The most jobs of one queue, type and schema that [`unread`](super::Admin::unread) counts, so
+/// that a crowd of them costs a worker little.
+pub const UNREAD_MAX: u64 = 1_000;

@@ -1,0 +1,105 @@
+-- Lists jobs of a type and payload schema that may still have to be decoded, in the order of their
+-- ids: live jobs and dead letters. Walks over the live jobs behind the place, and over the dead
+-- letters. Those are found before they are put in order, or the planner would walk over all final
+-- jobs by their ids; arrays keep it from joining whole tables.
+-- params: $1 job_type, $2 payload_schema, $3 id of the place where the page before ended (null for
+--   the first page), $4 largest number of jobs
+-- returns: a row per job (the columns of a record)
+-- locks: nothing
+-- index: primary keys of both tables, finished_jobs_age
+with
+  live as materialized (
+    select id
+    from {q}.jobs
+    where job_type = $1
+      and payload_schema = $2
+      and id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
+    order by id
+    limit $4
+  ),
+  dead as materialized (
+    select id
+    from {q}.finished_jobs
+    where status = 'dead_letter'
+      and job_type = $1
+      and payload_schema = $2
+  )
+select
+  id,
+  job_type,
+  queue,
+  payload,
+  payload_schema,
+  status,
+  priority,
+  attempts,
+  max_attempts,
+  crashes,
+  snoozes,
+  generation,
+  run_at,
+  cancel_requested_at,
+  locked_until,
+  locked_by,
+  lock_token,
+  dedupe_key,
+  dedupe_slot,
+  idempotency_key,
+  cache_key,
+  cache_version,
+  deadline,
+  last_outcome,
+  dead_reason,
+  last_error,
+  trace_context,
+  created_at,
+  updated_at,
+  started_at,
+  finished_at
+from {q}.jobs
+where id = any (array(select id from live))
+union all
+select
+  id,
+  job_type,
+  queue,
+  payload,
+  payload_schema,
+  status,
+  priority,
+  attempts,
+  max_attempts,
+  crashes,
+  snoozes,
+  generation,
+  run_at,
+  cancel_requested_at,
+  locked_until,
+  locked_by,
+  lock_token,
+  dedupe_key,
+  dedupe_slot,
+  idempotency_key,
+  cache_key,
+  cache_version,
+  deadline,
+  last_outcome,
+  dead_reason,
+  last_error,
+  trace_context,
+  created_at,
+  updated_at,
+  started_at,
+  finished_at
+from {q}.finished_jobs
+where id = any (
+  array(
+    select id
+    from dead
+    where id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
+    order by id
+    limit $4
+  )
+)
+order by id
+limit $4
