@@ -171,13 +171,12 @@ impl Leases {
 /// Renews every lease that is worth it, once, and stops the attempts whose lease is refused.
 ///
 /// # Errors
-/// If the store could not be asked, or did not answer within `patience`: then it is unknown which
-/// leases were renewed.
+/// If the store could not be asked: then it is unknown which leases were renewed. The same holds if
+/// the call is dropped.
 pub(crate) async fn renew(
     leases: &Leases,
     heartbeat: &mut dyn Heartbeat,
     times: LeaseTimes,
-    patience: Duration,
     seam: &dyn Seam,
 ) -> Result<(), StoreError> {
     let asked = seam.elapsed();
@@ -185,11 +184,7 @@ pub(crate) async fn renew(
     if wanted.is_empty() {
         return Ok(());
     }
-    let answers = tokio::select! {
-        biased;
-        answers = heartbeat.extend(&wanted, times.lease) => answers?,
-        () = seam.sleep(patience) => return Err(no_answer("extend", patience)),
-    };
+    let answers = heartbeat.extend(&wanted, times.lease).await?;
     leases.answered(wanted.into_iter().zip(answers), times, asked);
     Ok(())
 }

@@ -30,6 +30,9 @@ pub const LEASE_BOUNDS: (Duration, Duration) =
 /// The shortest time between heartbeats: each is a durable write of its own.
 pub const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 
+/// How long a server may take to answer if the lease allows it, as long as heartbeats are shorter.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl LeaseTimes {
     /// Says what is wrong with the two numbers, with both of them; empty if they fit.
     pub fn faults(&self) -> Vec<String> {
@@ -58,6 +61,13 @@ impl LeaseTimes {
     pub fn local_end(&self, renewed: Duration) -> Duration {
         renewed.saturating_add(self.lease - self.lease / 10)
     }
+
+    /// Returns how long to wait for the answer to a renewal, or for a new connection, before
+    /// trying another way: long enough for a busy server, which a frequent heartbeat must not
+    /// mistake for a dead one, and short enough for a second try within the lease.
+    pub(crate) fn patience(&self) -> Duration {
+        self.heartbeat.max(PATIENCE.min(self.lease / 3))
+    }
 }
 
 /// Says whether a lease is still worth renewing.
@@ -80,6 +90,15 @@ mod tests {
 
     const fn secs(n: u64) -> Duration {
         Duration::from_secs(n)
+    }
+
+    #[test]
+    fn patience_does_not_shrink_with_the_heartbeat() {
+        let patience = |lease, heartbeat| LeaseTimes { lease, heartbeat }.patience();
+        assert_eq!(patience(secs(60), secs(15)), secs(15));
+        assert_eq!(patience(secs(60), secs(1)), secs(5));
+        assert_eq!(patience(secs(3), Duration::from_millis(10)), secs(1));
+        assert_eq!(patience(secs(86_400), secs(15)), secs(15));
     }
 
     fn check(lease: Duration, heartbeat: Duration, expected: &[&str]) {

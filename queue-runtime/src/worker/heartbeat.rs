@@ -1,5 +1,7 @@
 //! Keeps leases alive whatever the handlers do, on a thread of its own.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,6 +14,9 @@ use crate::error::{StoreError, StoreErrorKind, WorkerError};
 use crate::job::JobEvent;
 use crate::pipeline::keepalive::{no_answer, renew};
 use crate::store::Heartbeat;
+
+/// How short a wait may be.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Stops the thread when it is dropped.
 pub(super) struct Running {
@@ -63,38 +68,20 @@ async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
             0 => times.heartbeat,
             _ => chores::pause(failures, seam.random()).min(times.heartbeat),
         };
+        let end = shared.leases.until_first_end(seam.elapsed());
         // No wait goes beyond the moment at which a lease must be given up.
-        let bounded = |span: Duration| {
-            let end = shared
-                .leases
-                .until_first_end(seam.elapsed())
-                .unwrap_or(span);
-            span.min(end).max(Duration::from_millis(1))
-        };
-        seam.sleep(bounded(pause)).await;
+        let pause = pause.min(end.unwrap_or(pause)).max(SHORTEST);
+        seam.sleep(pause).await;
         shared.leases.run_out(seam.elapsed());
-        liveness.check(shared, handlers, times.lease / 3);
-        let patience = bounded(times.heartbeat);
+        liveness.check(shared, handlers, times.patience());
         let connection = match heartbeat.take() {
             Some(connection) => Ok(connection),
-            None => tokio::select! {
-                biased;
-                connection = shared.backend.store().heartbeat() => connection,
-                // A store that hangs must not keep us from noticing that leases run out.
-                () = seam.sleep(patience) => Err(no_answer("heartbeat", patience)),
-            },
+            None => answered(shared, "heartbeat", shared.backend.store().heartbeat()).await,
         };
         let failed = match connection {
             Ok(mut connection) => {
-                let failed = renew(
-                    &shared.leases,
-                    connection.as_mut(),
-                    times,
-                    bounded(times.heartbeat),
-                    seam,
-                )
-                .await
-                .err();
+                let renewal = renew(&shared.leases, connection.as_mut(), times, seam);
+                let failed = answered(shared, "extend", renewal).await.err();
                 // After a failure the connection is not trusted and a new one is opened.
                 if failed.is_none() {
                     heartbeat = Some(connection);
@@ -103,9 +90,6 @@ async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
             }
             Err(error) => Some(error),
         };
-        // Whatever became of the renewal: a lease that may have ended stops its handler, whose
-        // task reports the loss when it ends.
-        shared.leases.run_out(seam.elapsed());
         match failed {
             None => failures = 0,
             Some(error) if error.is_transient() => {
@@ -115,6 +99,33 @@ async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
             Some(error) => return error,
         }
     }
+}
+
+/// Waits for the store's answer as long as a third of a lease, so that a second try is left if
+/// none comes. Meanwhile a lease that may have ended stops its handler, whose task reports the loss
+/// when it ends; the others still wait for the answer, since to ask anew takes longer.
+async fn answered<T>(
+    shared: &Shared,
+    operation: &'static str,
+    asking: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let seam = shared.backend.seam().as_ref();
+    let patience = shared.config.times.patience();
+    let mut asking = pin!(asking);
+    let mut waited_out = seam.sleep(patience);
+    let answer = loop {
+        let first_end = shared.leases.until_first_end(seam.elapsed());
+        let next_look = first_end.unwrap_or(patience).max(SHORTEST);
+        tokio::select! {
+            biased;
+            answer = &mut asking => break answer,
+            () = &mut waited_out => break Err(no_answer(operation, patience)),
+            () = seam.sleep(next_look) => shared.leases.run_out(seam.elapsed()),
+        }
+    };
+    // Whatever the answer was.
+    shared.leases.run_out(seam.elapsed());
+    answer
 }
 
 /// Notices that no task of the handlers' runtime gets a turn.

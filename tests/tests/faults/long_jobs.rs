@@ -10,7 +10,7 @@ use futures_util::future::{join_all, try_join_all};
 use queue_runtime::{Data, JobId, JobState, Queue, Timestamp, Worker, job};
 use tokio::sync::Semaphore;
 
-use crate::world::{World, beside, eventually, finals, job};
+use crate::world::{World, beside, between_looks, eventually, finals, job};
 
 on! { memory:
     real {
@@ -100,7 +100,7 @@ async fn ends_of_its_lease(
         let runs = job.state == JobState::Processing;
         assert!(runs || ends.is_empty(), "its lease was lost: {job:?}");
         ends.extend(job.locked_until);
-        tokio::task::yield_now().await;
+        between_looks().await;
     }
     ends
 }

@@ -247,10 +247,16 @@ pub(crate) fn finals(queues: &[&Queue], jobs: usize) -> impl Future<Output = ()>
     }
 }
 
+/// Waits between two looks at a store that nothing tells of. Looks without a pause keep a
+/// processor busy on both sides, and what they wait for may find none for seconds.
+pub(crate) async fn between_looks() {
+    seam().sleep(Duration::from_millis(5)).await;
+}
+
 /// Asks again and again until the answer is yes. Every question goes to a store.
 pub(crate) async fn eventually(holds: impl AsyncFn() -> bool) {
     while !holds().await {
-        tokio::task::yield_now().await;
+        between_looks().await;
     }
 }
 

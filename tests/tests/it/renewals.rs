@@ -132,3 +132,42 @@ async fn renewals_that_fail_for_ever_cost_no_attempt_its_lease_before_the_end_no
     let first = attempts.expect("the store answers").remove(0);
     assert_eq!(first.outcome, Some(OutcomeKind::HandedBack));
 }
+
+#[tokio::test]
+async fn a_slow_answer_to_a_frequent_heartbeat_is_not_taken_for_a_dead_server() {
+    let world = World::new();
+    let (log, _guard) = Log::start();
+    let (worker, go, _) = worker(&world);
+    let worker = worker
+        .lease(Duration::from_secs(12))
+        .heartbeat(Duration::from_millis(500));
+    let sent = long_one::enqueue(&world.queue).await.expect("enqueued");
+    world.faults.hold(Verb::Extend);
+    let asked_at = Cell::new(None);
+
+    // A third of a lease is four seconds, eight heartbeats.
+    let done = async || {
+        if world.faults.calls(Verb::Extend) == 1 {
+            let now = world.seam.elapsed();
+            let asked = asked_at.get().unwrap_or(now);
+            asked_at.set(Some(asked));
+            if now - asked >= Duration::from_millis(3_500) {
+                world.faults.release(Verb::Extend);
+            }
+        }
+        if world.faults.calls(Verb::Extend) == 2 {
+            go.notify_one();
+        }
+        world.job(sent.id).await.state.is_final()
+    };
+    world.run_until(worker, done).await.expect("ends well");
+
+    assert_eq!(world.job(sent.id).await.state, JobState::Done);
+    assert_eq!(world.faults.calls(Verb::Heartbeat), 1, "one connection");
+    let told = log
+        .lines()
+        .into_iter()
+        .map(|line| line.message().to_owned());
+    let failed = told.filter(|told| told.contains("could not be renewed"));
+    assert_eq!(failed.count(), 0);
+}
