@@ -141,36 +141,32 @@ const _: () = {
             let call: __q::BoxFuture<'_, _> = __q::Box::pin(
                 refresh_product(payload.product_id, payload.shop, payload.version),
             );
-            match <Result<
-                Refreshed<Product>,
-                ShopError,
-            > as __q::JobReturn>::split(call.await) {
-                __q::Ok(value) => {
-                    <<Result<
-                        Refreshed<Product>,
-                        ShopError,
-                    > as __q::JobReturn>::Ok as __q::RefreshedOutput>::into_value(value)
-                }
-                __q::Err(error) => {
+            __q::ended(
+                <Result<
+                    Refreshed<Product>,
+                    ShopError,
+                > as __q::JobReturn>::split(call.await),
+                <<Result<
+                    Refreshed<Product>,
+                    ShopError,
+                > as __q::JobReturn>::Ok as __q::RefreshedOutput>::into_value,
+                |error| {
                     let retry_if: fn(
                         &<Result<Refreshed<Product>, ShopError> as __q::JobReturn>::Err,
                     ) -> bool = is_temporary;
-                    let class = __q::Some(
-                        if retry_if(&error) {
+                    __q::Some(
+                        if retry_if(error) {
                             __q::Class::Retry
                         } else {
                             __q::Class::Permanent
                         },
-                    );
-                    let error = <<Result<
-                        Refreshed<Product>,
-                        ShopError,
-                    > as __q::JobReturn>::Err as __q::IntoJobError>::into_job_error(
-                        error,
-                    );
-                    __q::Err(error.classed(class))
-                }
-            }
+                    )
+                },
+                <<Result<
+                    Refreshed<Product>,
+                    ShopError,
+                > as __q::JobReturn>::Err as __q::IntoJobError>::into_job_error,
+            )
         })
     }
     __q::inventory::submit!(__q::Registration(& __JOB_DEF));

@@ -67,19 +67,15 @@ const _: () = {
         __q::Box::pin(async move {
             let payload: CleanUpJob = __q::decode(cx)?;
             let call: __q::BoxFuture<'_, _> = __q::Box::pin(clean_up(payload.folder));
-            match <() as __q::JobReturn>::split(call.await) {
-                __q::Ok(value) => {
-                    <<() as __q::JobReturn>::Ok as __q::JobOutput>::into_value(value)
-                }
-                __q::Err(error) => {
+            __q::ended(
+                <() as __q::JobReturn>::split(call.await),
+                <<() as __q::JobReturn>::Ok as __q::JobOutput>::into_value,
+                |error| {
                     use __q::{ByClassify as _, ByDefault as _};
-                    let class = (&__q::Probe(&error)).class();
-                    let error = <<() as __q::JobReturn>::Err as __q::IntoJobError>::into_job_error(
-                        error,
-                    );
-                    __q::Err(error.classed(class))
-                }
-            }
+                    (&__q::Probe(error)).class()
+                },
+                <<() as __q::JobReturn>::Err as __q::IntoJobError>::into_job_error,
+            )
         })
     }
     __q::inventory::submit!(__q::Registration(& __JOB_DEF));

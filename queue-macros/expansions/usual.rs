@@ -152,25 +152,21 @@ const _: () = {
                     payload.locale,
                 ),
             );
-            match <Result<(), JobError> as __q::JobReturn>::split(call.await) {
-                __q::Ok(value) => {
-                    <<Result<
-                        (),
-                        JobError,
-                    > as __q::JobReturn>::Ok as __q::JobOutput>::into_value(value)
-                }
-                __q::Err(error) => {
+            __q::ended(
+                <Result<(), JobError> as __q::JobReturn>::split(call.await),
+                <<Result<
+                    (),
+                    JobError,
+                > as __q::JobReturn>::Ok as __q::JobOutput>::into_value,
+                |error| {
                     use __q::{ByClassify as _, ByDefault as _};
-                    let class = (&__q::Probe(&error)).class();
-                    let error = <<Result<
-                        (),
-                        JobError,
-                    > as __q::JobReturn>::Err as __q::IntoJobError>::into_job_error(
-                        error,
-                    );
-                    __q::Err(error.classed(class))
-                }
-            }
+                    (&__q::Probe(error)).class()
+                },
+                <<Result<
+                    (),
+                    JobError,
+                > as __q::JobReturn>::Err as __q::IntoJobError>::into_job_error,
+            )
         })
     }
     __q::inventory::submit!(__q::Registration(& __JOB_DEF));

@@ -12,25 +12,15 @@ pub use futures_util::future::BoxFuture;
 pub use inventory;
 
 pub use crate::error::PayloadError;
-use crate::handler::undecodable;
 pub use crate::handler::{
     ByClassify, ByDefault, CacheVersion, Classify, Data, DataMap, Field, Inject, IntoJobError, Job,
     JobContext, JobDef, JobError, JobOutput, JobReturn, JobValue, KeyPart, KeyTexts, KeyWriter,
     Need, Probe, Refreshed, RefreshedOutput, Registration, RunCx, RunResult, Source, Upcast,
+    decode, ended,
 };
 pub use crate::job::{Backoff, DedupeUntil, OnDuplicate, PayloadArg, PayloadReader, PayloadWriter};
 pub use crate::pipeline::enqueue::{Enqueue, EnqueueTarget};
 pub use crate::rules::classify::Class;
-
-/// Reads the payload of an attempt; one that cannot be read is never tried again.
-///
-/// # Errors
-/// A [`JobError`] that names the place in the payload, the job type and the schemas.
-pub fn decode<J: Job>(cx: &RunCx) -> Result<J, JobError> {
-    let claimed = cx.context().claimed();
-    J::from_stored(&claimed.payload, claimed.payload_schema)
-        .map_err(|error| undecodable(claimed, J::DEF, &error))
-}
 
 /// Says whether a payload that was stored under a schema is read.
 ///

@@ -18,7 +18,6 @@ pub(crate) fn run(job: &Job) -> TokenStream {
         ..
     } = job;
     let (context, payload, call) = (local("cx"), local("payload"), local("call"));
-    let (value, error) = (local("value"), local("error"));
     let injected: Vec<_> = (0..job.arguments.len())
         .map(|i| local(&format!("injected_{i}")))
         .collect();
@@ -50,23 +49,16 @@ pub(crate) fn run(job: &Job) -> TokenStream {
     let pinned = quote_spanned!(here=> __q::Box::pin(#function(#(#passed),*)));
     let returned = Returned::new(output_type(job.output.as_ref()));
     let split = returned.split(&call);
-    let success = success(job, &returned, &value);
+    let into_value = into_value(job, &returned);
+    let class = class(job, &returned);
     let into_error = returned.method("Err", "IntoJobError", "into_job_error");
-    let (class, classify) = (local("class"), class(job, &returned));
     quote! {
         fn __job_run<'a>(#context: &'a __q::RunCx) -> __q::BoxFuture<'a, __q::RunResult> {
             __q::Box::pin(async move {
                 let #payload: #payload_type = __q::decode(#context)?;
                 #(#injections)*
                 let #call: __q::BoxFuture<'_, _> = #pinned;
-                match #split {
-                    __q::Ok(#value) => #success,
-                    __q::Err(#error) => {
-                        #classify
-                        let #error = #into_error(#error);
-                        __q::Err(#error.classed(#class))
-                    }
-                }
+                __q::ended(#split, #into_value, #class, #into_error)
             })
         }
     }
@@ -111,36 +103,36 @@ impl Returned {
     }
 }
 
-/// What the runtime is handed of a success.
-fn success(job: &Job, returned: &Returned, value: &Ident) -> TokenStream {
+/// A function from the value of a success to what the runtime is handed of it.
+fn into_value(job: &Job, returned: &Returned) -> TokenStream {
     if job.keys.cache_broken {
-        return quote!({ let _ = #value; __q::Ok(__q::JobValue::default()) });
+        return quote!(|_| __q::Ok(__q::JobValue::default()));
     }
     let output = match job.keys.cache {
         Some(_) => "RefreshedOutput",
         None => "JobOutput",
     };
-    let into_value = returned.method("Ok", output, "into_value");
-    quote!(#into_value(#value))
+    returned.method("Ok", output, "into_value")
 }
 
-/// Binds the class of the error: by `retry_if`, by `Classify` if the error implements it, or none.
+/// A function from an error to its class: by `retry_if`, by `Classify` if the error implements it,
+/// or none.
 fn class(job: &Job, returned: &Returned) -> TokenStream {
-    let (class, error) = (local("class"), local("error"));
+    let error = local("error");
     match &job.retry_if {
         Some(path) => {
             let decide = local("retry_if");
             let err = returned.part("Err");
             let signature = quote_spanned!(place_of(path)=> fn(&#err) -> bool);
-            quote! {
+            quote!(|#error| {
                 let #decide: #signature = #path;
-                let #class = __q::Some(if #decide(&#error) { __q::Class::Retry } else { __q::Class::Permanent });
-            }
+                __q::Some(if #decide(#error) { __q::Class::Retry } else { __q::Class::Permanent })
+            })
         }
         // Method lookup prefers the impl that exists only for errors with `Classify`.
-        None => quote! {
+        None => quote!(|#error| {
             use __q::{ByClassify as _, ByDefault as _};
-            let #class = (&__q::Probe(&#error)).class();
-        },
+            (&__q::Probe(#error)).class()
+        }),
     }
 }

@@ -23,6 +23,5 @@ pub use def::{
 pub use error::{IntoJobError, JobError, JobResultExt};
 pub use keys::{CacheVersion, KeyPart, KeyWriter};
 pub use permanent::Permanent;
-pub use returns::{JobOutput, JobReturn, JobValue, Refreshed, RefreshedOutput};
-pub use stored::Upcast;
-pub(crate) use stored::undecodable;
+pub use returns::{JobOutput, JobReturn, JobValue, Refreshed, RefreshedOutput, ended};
+pub use stored::{Upcast, decode};

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::def::RunResult;
 use super::error::JobError;
 use crate::cache::RefreshedValue;
+use crate::rules::classify::Class;
 
 /// A return type of a `#[job]` function: `()` or any `Result`.
 #[diagnostic::on_unimplemented(
@@ -48,6 +50,27 @@ impl<T> JobReturn for Refreshed<T> {
 
     fn split(self) -> Result<Self, JobError> {
         Ok(self)
+    }
+}
+
+/// Tells the runtime what a handler returned. All jobs of one return type share it, which is why
+/// what differs between them comes as functions.
+///
+/// # Errors
+/// The handler's own, with the class that `class` gives it.
+#[inline(never)]
+pub fn ended<T, E>(
+    returned: Result<T, E>,
+    into_value: fn(T) -> RunResult,
+    class: fn(&E) -> Option<Class>,
+    into_error: fn(E) -> JobError,
+) -> RunResult {
+    match returned {
+        Ok(value) => into_value(value),
+        Err(error) => {
+            let class = class(&error);
+            Err(into_error(error).classed(class))
+        }
     }
 }
 

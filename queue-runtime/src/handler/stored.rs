@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::context::RunCx;
 use super::def::{Job, JobDef};
 use super::error::JobError;
 use crate::error::PayloadError;
@@ -20,17 +21,41 @@ use crate::rules::error_text::panic_message;
 pub type Upcast = fn(from: u32, fields: &mut PayloadFields) -> Result<(), JobError>;
 
 /// Reads a payload that was stored under `schema`.
+///
+/// Written out once for each job of a program, so whatever is the same for all of them is elsewhere.
 pub(super) fn read<J: Job>(payload: &str, schema: u32) -> Result<J, PayloadError> {
-    let def = J::DEF;
-    let decoded = if schema == def.schema {
-        J::decode(&PayloadReader::new(payload)?)
-    } else {
-        J::decode(&brought_to(def, payload, schema)?.reader())
-    };
-    decoded.map_err(|error| with_type(error, def))
+    let reader = opened(J::DEF, payload, schema)?;
+    match J::decode(&reader) {
+        Ok(job) => Ok(job),
+        Err(error) => Err(with_type(error, J::DEF)),
+    }
 }
 
-/// The fields as the job's own schema has them.
+/// The payload of an attempt; one that cannot be read is never tried again.
+///
+/// # Errors
+/// A [`JobError`] that names the place in the payload, the job type and the schemas.
+pub fn decode<J: Job>(cx: &RunCx) -> Result<J, JobError> {
+    let claimed = cx.context().claimed();
+    match J::from_stored(&claimed.payload, claimed.payload_schema) {
+        Ok(job) => Ok(job),
+        Err(error) => Err(undecodable(claimed, J::DEF, &error)),
+    }
+}
+
+/// The fields of a payload, as the job's own schema has them.
+fn opened<'p>(
+    def: &JobDef,
+    payload: &'p str,
+    schema: u32,
+) -> Result<PayloadReader<'p>, PayloadError> {
+    match schema == def.schema {
+        true => PayloadReader::new(payload),
+        false => Ok(brought_to(def, payload, schema)?.into_reader()),
+    }
+}
+
+/// The fields of a payload that was stored under another schema, as the job's own has them.
 fn brought_to(def: &JobDef, payload: &str, schema: u32) -> Result<PayloadFields, PayloadError> {
     if schema > def.schema {
         return Err(PayloadError {
@@ -83,7 +108,7 @@ fn with_type(mut error: PayloadError, def: &JobDef) -> PayloadError {
 }
 
 /// What becomes of an attempt whose payload cannot be read.
-pub(crate) fn undecodable(claimed: &Claimed, def: &JobDef, error: &PayloadError) -> JobError {
+fn undecodable(claimed: &Claimed, def: &JobDef, error: &PayloadError) -> JobError {
     let (job_type, stored, read) = (&claimed.job_type, claimed.payload_schema, def.schema);
     let schemas = match stored == read {
         true => format!("schema {stored}"),

@@ -122,9 +122,9 @@ impl PayloadFields {
     }
 
     /// What a job's `decode` reads.
-    pub(crate) fn reader(&self) -> PayloadReader<'_> {
-        let fields = self.fields.iter();
-        PayloadReader::of(fields.map(|(name, kept)| (name.clone(), &*kept.value)))
+    pub(crate) fn into_reader(self) -> PayloadReader<'static> {
+        let fields = self.fields.into_iter();
+        PayloadReader::of(fields.map(|(name, kept)| (name, kept.value)))
     }
 
     fn put(&mut self, name: String, value: Box<RawValue>) {

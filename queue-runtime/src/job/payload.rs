@@ -67,8 +67,14 @@ impl PayloadWriter {
 
 /// Reads the fields of a stored payload.
 #[derive(Debug)]
-pub struct PayloadReader<'a> {
-    fields: BTreeMap<String, &'a RawValue>,
+pub struct PayloadReader<'a>(Fields<'a>);
+
+#[derive(Debug)]
+enum Fields<'a> {
+    /// As they stand in the stored text.
+    Stored(BTreeMap<String, &'a RawValue>),
+    /// As an upcast left them.
+    Changed(BTreeMap<String, Box<RawValue>>),
 }
 
 impl<'a> PayloadReader<'a> {
@@ -78,21 +84,23 @@ impl<'a> PayloadReader<'a> {
     /// If the text is not a JSON object.
     pub fn new(payload: &'a str) -> Result<Self, PayloadError> {
         serde_json::from_str(payload)
-            .map(|fields| Self { fields })
+            .map(|fields| Self(Fields::Stored(fields)))
             .map_err(|error| fault::of_payload(&error))
     }
 
     /// Reads these fields.
-    pub(super) fn of(fields: impl Iterator<Item = (String, &'a RawValue)>) -> Self {
-        Self {
-            fields: fields.collect(),
-        }
+    pub(super) fn of(fields: impl Iterator<Item = (String, Box<RawValue>)>) -> Self {
+        Self(Fields::Changed(fields.collect()))
     }
 
-    fn find(&self, names: &[&'static str]) -> Option<(&'static str, &'a RawValue)> {
+    fn find(&self, names: &[&'static str]) -> Option<(&'static str, &RawValue)> {
+        let value = |name: &str| match &self.0 {
+            Fields::Stored(fields) => fields.get(name).copied(),
+            Fields::Changed(fields) => fields.get(name).map(|value| &**value),
+        };
         names
             .iter()
-            .find_map(|name| self.fields.get(*name).map(|value| (*name, *value)))
+            .find_map(|name| value(name).map(|value| (*name, value)))
     }
 }
 
