@@ -114,8 +114,9 @@ pub fn compare(registry: &Registry, file: &Path, mode: Mode) -> Result<(), Strin
         Mode::Update if !report.is_breaking() => write(registry, file),
         _ if report.is_breaking() => Err(format!(
             "{shown}: these edits would strand jobs that wait, or break workers that still run the build \
-             before:\n\n{report}\nIf that is meant, because no such job waits: run this test with \
-             QUEUE_LOCKFILE=accept-breaking, and check the file in."
+             before:\n\n{report}\nIf that strands nobody (no such job waits; or, where only old workers \
+             break, none runs beside this build): run this test with QUEUE_LOCKFILE=accept-breaking, and check the \
+             file in."
         )),
         _ => Err(format!(
             "{shown} is out of date. Nothing breaks:\n\n{report}\nRun this test with QUEUE_LOCKFILE=update, and \
@@ -125,7 +126,11 @@ pub fn compare(registry: &Registry, file: &Path, mode: Mode) -> Result<(), Strin
 }
 
 fn write(registry: &Registry, file: &Path) -> Result<(), String> {
-    fs::write(file, lockfile::render(registry)).map_err(|e| format!("{}: {e}", file.display()))
+    // Another test binary of the crate may look at it meanwhile.
+    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+    fs::write(&beside, lockfile::render(registry))
+        .and_then(|()| fs::rename(&beside, file))
+        .map_err(|error| format!("{}: {error}", file.display()))
 }
 
 #[doc(hidden)]

@@ -11,7 +11,7 @@ use super::returns::JobValue;
 use super::stored::{self, Upcast};
 use crate::error::PayloadError;
 use crate::job::shape::Traced;
-use crate::job::{Backoff, DedupeUntil, OnDuplicate, PayloadReader, PayloadWriter};
+use crate::job::{Backoff, DedupeUntil, JobType, OnDuplicate, PayloadReader, PayloadWriter};
 
 /// A typed job: the payload type of a handler.
 ///
@@ -269,6 +269,12 @@ impl JobDef {
     /// Returns the stable name.
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Says whether it runs jobs that were stored under this name: its own or an alias.
+    pub fn runs(&self, job_type: &JobType) -> bool {
+        let name = job_type.as_str();
+        name == self.name || self.aliases.contains(&name)
     }
 
     /// Returns how many runs may start: the first and the retries.

@@ -3,10 +3,11 @@
 //! Everything that reads stored payloads comes through here, so that a payload means the same to a
 //! worker, to a test and to whoever looks at a dead letter.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::context::RunCx;
-use super::def::{Job, JobDef};
+use super::def::{Field, Job, JobDef};
 use super::error::JobError;
 use crate::error::PayloadError;
 use crate::job::{Claimed, PayloadFields, PayloadReader};
@@ -25,9 +26,18 @@ pub type Upcast = fn(from: u32, fields: &mut PayloadFields) -> Result<(), JobErr
 /// Written out once for each job of a program, so whatever is the same for all of them is elsewhere.
 pub(super) fn read<J: Job>(payload: &str, schema: u32) -> Result<J, PayloadError> {
     let reader = opened(J::DEF, payload, schema)?;
-    match J::decode(&reader) {
-        Ok(job) => Ok(job),
-        Err(error) => Err(with_type(error, J::DEF)),
+    // A `Deserialize` of the user's own may panic; nothing of it is kept then.
+    match catch_unwind(AssertUnwindSafe(|| J::decode(&reader))) {
+        Ok(Ok(job)) => Ok(job),
+        Ok(Err(error)) => Err(with_type(error, J::DEF)),
+        Err(panic) => Err(panicked(panic)),
+    }
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> PayloadError {
+    PayloadError {
+        path: "$".to_owned(),
+        rule: format!("panicked while it was read: {}", panic_message(panic)),
     }
 }
 
@@ -94,13 +104,15 @@ fn step(upcast: Upcast, from: u32, fields: &mut PayloadFields) -> Result<(), Pay
 
 /// Adds the type of the field that could not be read, as it is written in the source.
 fn with_type(mut error: PayloadError, def: &JobDef) -> PayloadError {
-    let is_at_fault = |name: &str| match error.path.strip_prefix("$.") {
+    let is_at = |name: &str| match error.path.strip_prefix("$.") {
         Some(path) => path
             .strip_prefix(name)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])),
         None => error.rule == format!("missing field `{name}`"),
     };
-    if let Some(field) = def.fields.iter().find(|field| is_at_fault(field.name)) {
+    let is_at_fault =
+        |field: &&Field| is_at(field.name) || field.aliases.iter().any(|name| is_at(name));
+    if let Some(field) = def.fields.iter().find(is_at_fault) {
         let (name, text) = (field.name, field.type_text);
         error.rule.push_str(&format!(" (field `{name}: {text}`)"));
     }

@@ -190,7 +190,8 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> PayloadArg for T {
     fn traced() -> Option<Traced> {
         Some(Traced {
             shape: super::shape::trace::<T>(),
-            optional: Self::absent().is_some(),
+            // A type of the user's own may panic, and is then no option.
+            optional: std::panic::catch_unwind(Self::absent).is_ok_and(|absent| absent.is_some()),
         })
     }
 

@@ -198,7 +198,12 @@ pub async fn deployable(
 ) -> Result<Deployable, StoreError> {
     let waiting = rows.waiting().await?;
     let mut samples = Vec::new();
-    for kind in &waiting {
+    // Of the others it is known without a payload what becomes of them.
+    let is_tried = |kind: &&WaitingRows| {
+        let def = registry.find(&kind.job_type);
+        def.is_some_and(|def| kind.schema <= def.schema && def.check.is_some())
+    };
+    for kind in waiting.iter().filter(is_tried) {
         let mut left = sample;
         let mut after = None;
         while left > 0 {

@@ -54,7 +54,7 @@ impl Queue {
     /// Worker::builder(&queue).run_until_empty().await?;
     ///
     /// let letter = queue.dead_letters(1).await?.remove(0);
-    /// let mut fixed = SendWelcomeJob::from_payload(&letter.payload)?;
+    /// let mut fixed = SendWelcomeJob::from_stored(&letter.payload, letter.payload_schema)?;
     /// fixed.email = "ada@example.org".to_owned();
     /// queue.replay_with(letter.id, fixed).await?;
     ///

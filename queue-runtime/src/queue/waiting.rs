@@ -35,7 +35,7 @@ impl Queue {
     ///             .waiting_sample(&waiting.job_type, waiting.payload_schema, after, 100)
     ///             .await?;
     ///         for job in &page {
-    ///             SendWelcomeJob::from_payload(&job.payload)?;
+    ///             SendWelcomeJob::from_stored(&job.payload, job.payload_schema)?;
     ///             read += 1;
     ///         }
     ///         after = page.last().map(|job| job.id);

@@ -44,8 +44,9 @@ pub fn check_key(what: &'static str, key: &str) -> Result<(), EnqueueError> {
 /// field without keeping their values.
 ///
 /// A digest is the first 32 hexadecimal digits (128 bits) of SHA-256 over the field's canonical JSON:
-/// object keys sorted, no white space, numbers as written. Field order and map order therefore
-/// do not matter. `payload` must be a JSON object; anything else digests as one unnamed field.
+/// object keys sorted, no white space, numbers as written, and nothing for a key whose value is
+/// `null`. Field order and map order therefore do not matter, and a request that was made before an
+/// optional field was added is the same one after it. `payload` must be a JSON object; anything else digests as one unnamed field.
 pub fn fingerprint(payload: &str) -> Fingerprint {
     let fields: BTreeMap<String, &RawValue> = match serde_json::from_str(payload) {
         Ok(fields) => fields,
@@ -53,6 +54,7 @@ pub fn fingerprint(payload: &str) -> Fingerprint {
     };
     let digests: BTreeMap<_, _> = fields
         .iter()
+        .filter(|(_, value)| value.get() != NULL)
         .map(|(name, value)| {
             let mut canonical = String::new();
             canonicalise(value, &mut canonical);
@@ -255,8 +257,11 @@ fn digest(text: &str) -> String {
         .collect()
 }
 
-/// Writes JSON with object keys sorted and no white space. Numbers and strings are kept as
-/// written, so that integers beyond 64 bits stay apart.
+/// What an option that is not given is stored as.
+const NULL: &str = "null";
+
+/// Writes JSON with object keys sorted, without those that hold `null`, and no white space. Numbers
+/// and strings are kept as written, so that integers beyond 64 bits stay apart.
 fn canonicalise(value: &RawValue, out: &mut String) {
     let text = value.get();
     let nested = match text.as_bytes().first() {
@@ -267,7 +272,7 @@ fn canonicalise(value: &RawValue, out: &mut String) {
     match nested {
         Ok(Nested::Object(fields)) => {
             out.push('{');
-            for (name, value) in fields {
+            for (name, value) in fields.into_iter().filter(|(_, value)| value.get() != NULL) {
                 out.push_str(&serde_json::Value::from(name).to_string());
                 out.push(':');
                 canonicalise(value, out);
@@ -301,6 +306,18 @@ mod tests {
         let one = fingerprint(r#"{"a":1,"b":{"x":[1,2],"y":null}}"#);
         let two = fingerprint(r#"{ "b" : {"y":null, "x":[1, 2]}, "a":1 }"#);
         assert_eq!(one, two);
+    }
+
+    #[test]
+    fn an_option_that_was_added_and_is_not_given_does_not_make_another_request() {
+        let before = fingerprint(r#"{"order":{"id":7}}"#);
+        let after = fingerprint(r#"{"order":{"id":7,"gift":null},"note":null}"#);
+        assert_eq!(before, after);
+        let given = fingerprint(r#"{"order":{"id":7,"gift":true},"note":"x"}"#);
+        assert_eq!(
+            differing_fields(before.as_str(), given.as_str()),
+            ["note", "order"]
+        );
     }
 
     #[test]

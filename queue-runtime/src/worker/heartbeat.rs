@@ -73,7 +73,7 @@ async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
         let pause = pause.min(end.unwrap_or(pause)).max(SHORTEST);
         seam.sleep(pause).await;
         shared.leases.run_out(seam.elapsed());
-        liveness.check(shared, handlers, times.patience());
+        liveness.check(shared, handlers, times.lease / 3);
         let connection = match heartbeat.take() {
             Some(connection) => Ok(connection),
             None => answered(shared, "heartbeat", shared.backend.store().heartbeat()).await,
@@ -101,8 +101,8 @@ async fn run(shared: &Shared, handlers: &Handle) -> StoreError {
     }
 }
 
-/// Waits for the store's answer as long as a third of a lease, so that a second try is left if
-/// none comes. Meanwhile a lease that may have ended stops its handler, whose task reports the loss
+/// Waits for the store's answer as long as [`LeaseTimes::patience`] says, so that a second try is left
+/// if none comes. Meanwhile a lease that may have ended stops its handler, whose task reports the loss
 /// when it ends; the others still wait for the answer, since to ask anew takes longer.
 async fn answered<T>(
     shared: &Shared,

@@ -126,3 +126,9 @@ edit! {
         pub(super) type P = BTreeMap<Key, u8>;
     } [[(Key::A, 1)].into()]
 }
+
+edit! {
+    unknown_variants_are_refused_again: rows Careful, workers Safe;
+    old { #[derive(Serialize, Deserialize)] pub(super) enum P { A, #[serde(other)] Other } } [P::A]
+    new { #[derive(Serialize, Deserialize)] pub(super) enum P { A, Other } } [P::A]
+}

@@ -46,7 +46,9 @@ fn a_decoder_that_panics_refuses() {
     ];
     let verdict = judge(&registry, &[rows("deploy.count", 1, 2, 0)], &samples);
     assert!(
-        verdict.to_string().ends_with(": it panicked\n"),
+        verdict
+            .to_string()
+            .ends_with(": $: panicked while it was read: too large\n"),
         "{verdict}"
     );
 }

@@ -58,8 +58,16 @@ edit! {
 }
 
 edit! {
-    a_struct_becomes_a_map: rows Safe, workers Breaking;
+    a_struct_becomes_a_map: rows Careful, workers Breaking;
     old { #[derive(Serialize, Deserialize)] pub(super) struct P { a: u8, b: u8 } } [P { a: 1, b: 2 }]
+    new { pub(super) type P = BTreeMap<String, u8>; } [[("x".to_owned(), 1)].into()]
+}
+
+edit! {
+    a_struct_that_never_had_other_fields_becomes_a_map: rows Safe, workers Breaking;
+    old {
+        #[derive(Serialize, Deserialize)] #[serde(deny_unknown_fields)] pub(super) struct P { a: u8, b: u8 }
+    } [P { a: 1, b: 2 }]
     new { pub(super) type P = BTreeMap<String, u8>; } [[("x".to_owned(), 1)].into()]
 }
 

@@ -4,7 +4,7 @@ use queue_runtime::handler::JobDef;
 use queue_runtime::job::{JobType, PayloadWriter};
 use queue_runtime::lockfile::contracts;
 use queue_runtime::pipeline::declare::Registry;
-use queue_runtime::rules::evolution::{Change, compare};
+use queue_runtime::rules::evolution::{Change, Verdict, compare};
 use queue_runtime::{Job, JobError};
 
 use crate::edit::Label;
@@ -245,10 +245,70 @@ job_edit! {
     the_policy_changes: rows Safe, workers Safe;
     old { #[job(name = "mail")] pub(super) async fn work(a: u8) -> Done { let _ = a; Ok(()) } } [WorkJob { a: 1 }]
     new {
-        #[job(name = "mail", retries = 9, timeout = "1h", priority = 5, queue = "slow", deadline = "2d",
+        #[job(name = "mail", retries = 9, timeout = "1h", priority = 5, deadline = "2d",
             backoff = "fixed(5s)", dedupe = "a")]
         pub(super) async fn work(a: u8) -> Done { let _ = a; Ok(()) }
     } [WorkJob { a: 1 }]
+}
+
+#[test]
+fn rows_of_a_queue_that_no_job_names_any_more_are_stranded() {
+    mod old {
+        use super::*;
+        #[job(name = "mail", queue = "mail")]
+        pub(super) async fn work() {}
+    }
+    mod new {
+        use super::*;
+        #[job(name = "mail", queue = "slow")]
+        pub(super) async fn work() {}
+        #[job(queue = "mail")]
+        pub(super) async fn stays() {}
+    }
+    let was = contracts(&registry(old::WorkJob::DEF));
+    let alone = compare(&was, &contracts(&registry(new::WorkJob::DEF)));
+    let [change] = &alone[..] else {
+        panic!("{alone:?}")
+    };
+    let Verdict::Breaking(fault) = &change.rows else {
+        panic!("{change:?}")
+    };
+    assert_eq!(change.what, "mail became slow");
+    assert_eq!(
+        fault.why,
+        "they stay in queue `mail`, which no job names any more"
+    );
+
+    let both = Registry::of([new::WorkJob::DEF, new::StaysJob::DEF]).expect("without faults");
+    let among = compare(&was, &contracts(&both));
+    assert_eq!(
+        among[0].what,
+        "mail became slow; waiting rows stay in `mail`, which another job names"
+    );
+    assert!(!among.iter().any(Change::is_breaking), "{among:?}");
+}
+
+#[test]
+fn a_renamed_job_that_answers_for_requests_says_that_repeats_make_second_jobs() {
+    mod old {
+        use super::*;
+        #[job(name = "charge", idempotency = "order")]
+        pub(super) async fn work(order: u64) {
+            let _ = order;
+        }
+    }
+    mod new {
+        use super::*;
+        #[job(name = "charge_card", alias = "charge", idempotency = "order")]
+        pub(super) async fn work(order: u64) {
+            let _ = order;
+        }
+    }
+    let changes = changes::<old::WorkJob, new::WorkJob>();
+    assert!(
+        changes[0].what.contains("repeated makes a second job"),
+        "{changes:?}"
+    );
 }
 
 mod what_is_said_of_a_policy {
@@ -293,9 +353,8 @@ mod what_is_said_of_a_policy {
                 "idempotency: none became {a}/{b}; waiting rows keep the keys they have, so for a while an old \
                  and a new job do not see that they are the same",
                 "idempotency_for: none became 1h",
-                "queue: default became slow; waiting rows stay in queue `default`: let a worker serve it until \
-                 they are done",
                 "retries: 4 became 9",
+                "queue: default became slow",
             ]
         );
     }

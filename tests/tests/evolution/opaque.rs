@@ -35,6 +35,33 @@ macro_rules! date {
     };
 }
 
+/// A list that is refused if nothing is in it.
+macro_rules! not_empty {
+    ($item:ty) => {
+        type Items = Vec<$item>;
+
+        #[derive(Clone, serde::Serialize, serde::Deserialize)]
+        #[serde(try_from = "Items", into = "Items")]
+        pub(super) struct P(pub(super) Items);
+
+        impl TryFrom<Vec<$item>> for P {
+            type Error = &'static str;
+            fn try_from(items: Vec<$item>) -> Result<Self, &'static str> {
+                match items.is_empty() {
+                    true => Err("empty"),
+                    false => Ok(Self(items)),
+                }
+            }
+        }
+
+        impl From<P> for Vec<$item> {
+            fn from(list: P) -> Self {
+                list.0
+            }
+        }
+    };
+}
+
 /// An address that is checked when it is read.
 macro_rules! email {
     ($sign:literal) => {
@@ -246,4 +273,83 @@ edit! {
         }
         impl From<P> for Raw { fn from(p: P) -> Self { Self { from: p.0, to: p.1 } } }
     } [P(1, Some(0))]
+}
+
+// A retyped field of a struct that a tag decides about, and of one inside it.
+edit! {
+    a_field_below_a_tag_is_retyped: rows Breaking, workers Breaking;
+    old {
+        #[derive(Serialize, Deserialize)] pub(super) struct Line { sku: u32 }
+        #[derive(Serialize, Deserialize)] #[serde(tag = "type")] pub(super) enum P { Sold { line: Line }, Gone }
+    } [P::Sold { line: Line { sku: 7 } }, P::Gone]
+    new {
+        #[derive(Serialize, Deserialize)] pub(super) struct Line { sku: String }
+        #[derive(Serialize, Deserialize)] #[serde(tag = "type")] pub(super) enum P { Sold { line: Line }, Gone }
+    } [P::Sold { line: Line { sku: "7".into() } }, P::Gone]
+}
+
+edit! {
+    a_field_below_a_tag_is_added: rows Breaking, workers Careful;
+    old {
+        #[derive(Serialize, Deserialize)] pub(super) struct Line { sku: u32 }
+        #[derive(Serialize, Deserialize)] #[serde(tag = "t", content = "c")] pub(super) enum P { Sold(Vec<Line>) }
+    } [P::Sold(vec![Line { sku: 7 }])]
+    new {
+        #[derive(Serialize, Deserialize)] pub(super) struct Line { sku: u32, count: u8 }
+        #[derive(Serialize, Deserialize)] #[serde(tag = "t", content = "c")] pub(super) enum P { Sold(Vec<Line>) }
+    } [P::Sold(vec![Line { sku: 7, count: 1 }])]
+}
+
+edit! {
+    the_values_of_a_map_with_checked_keys_are_retyped: rows Breaking, workers Breaking;
+    old { pub(super) type P = BTreeMap<std::net::IpAddr, u32>; } [[([127, 0, 0, 1].into(), 1)].into()]
+    new { pub(super) type P = BTreeMap<std::net::IpAddr, String>; } [[([127, 0, 0, 1].into(), "x".into())].into()]
+}
+
+edit! {
+    a_checked_type_gets_other_rules_under_its_name: rows Breaking, workers Breaking;
+    old { email!('@'); pub(super) type P = Email; } [Email("a@b.example".into())]
+    new { email!('/'); pub(super) type P = Email; } [Email("http://localhost/".into())]
+}
+
+edit! {
+    the_items_of_a_checked_list_are_retyped: rows Breaking, workers Breaking;
+    old { not_empty!(u32); } [P(vec![7])]
+    new { not_empty!(String); } [P(vec!["7".into()])]
+}
+
+edit! {
+    items_of_an_untagged_list_are_retyped: rows Breaking, workers Breaking;
+    old {
+        #[derive(Serialize, Deserialize)] #[serde(untagged)] pub(super) enum P { One(bool), Many(Vec<u32>) }
+    } [P::Many(vec![1]), P::One(true)]
+    new {
+        #[derive(Serialize, Deserialize)] #[serde(untagged)] pub(super) enum P { One(bool), Many(Vec<String>) }
+    } [P::Many(vec!["1".into()]), P::One(true)]
+}
+
+#[test]
+fn a_type_that_goes_on_after_every_error_does_not_hold_the_look_up_for_ever() {
+    struct Lenient;
+    impl<'de> serde::Deserialize<'de> for Lenient {
+        fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+            struct Any;
+            impl<'de> serde::de::Visitor<'de> for Any {
+                type Value = Lenient;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("a list, of which what cannot be read is left out")
+                }
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                    self,
+                    mut items: A,
+                ) -> Result<Lenient, A::Error> {
+                    while !matches!(items.next_element::<u8>(), Ok(None)) {}
+                    Ok(Lenient)
+                }
+            }
+            d.deserialize_seq(Any)
+        }
+    }
+    let shape = queue_runtime::job::shape::trace::<Lenient>();
+    assert!(shape.words().contains("list"), "{shape:?}");
 }

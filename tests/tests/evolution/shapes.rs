@@ -252,8 +252,61 @@ fn a_type_that_decides_by_the_json_says_what_it_lets_be_seen() {
     );
     assert_eq!(
         lines::<Either>(),
-        [r#"opaque any "Either: takes false 0 1""#]
+        [r#"opaque any "Either: takes false 0 1 256 65536""#]
     );
+}
+
+#[test]
+fn tagged_enums_and_flattened_structs_show_what_their_required_fields_hold() {
+    #[derive(Serialize, Deserialize)]
+    struct From {
+        row: u64,
+        seen: Option<bool>,
+    }
+    #[derive(Serialize, Deserialize)]
+    enum Why {
+        Broken,
+        Other { text: String },
+    }
+    #[derive(Serialize, Deserialize)]
+    #[serde(tag = "type")]
+    enum Within {
+        Moved {
+            from: From,
+            many: Vec<From>,
+            to: u64,
+            by: std::collections::BTreeMap<String, u8>,
+        },
+        Gone {
+            why: Why,
+        },
+        Ping,
+    }
+    #[derive(Serialize, Deserialize)]
+    #[serde(tag = "type", content = "data")]
+    enum Beside {
+        Made(From),
+        Gone { id: u64, row: f64 },
+        Ping,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Flat {
+        id: u8,
+        #[serde(flatten)]
+        from: From,
+    }
+    assert_eq!(
+        lines::<Within>(),
+        ["opaque any \"Within: by `type`: \
+          Moved {from: {row: u64}, many: list of {row: u64}, to: u64, by: map to u8}, \
+          Gone {why: one of Broken | Other of {text: a string}}, Ping {}\""]
+    );
+    assert_eq!(
+        lines::<Beside>(),
+        ["opaque any \"Beside: by `type`: \
+          Made {data: {row: u64}}, Gone {data: {id: u64, row: f64}}, Ping {}\""]
+    );
+    assert_eq!(lines::<Flat>(), ["opaque any \"Flat: {id: u8, row: u64}\""]);
 }
 
 #[test]
@@ -276,7 +329,7 @@ fn what_stands_behind_something_that_takes_no_sample_is_still_seen_in_a_struct()
         lines::<Beside>(),
         [
             "closed struct",
-            "  never: opaque text \"Never\"",
+            "  never: opaque text \"Never: takes none that was tried\"",
             "  order: option of u8"
         ]
     );
@@ -285,7 +338,7 @@ fn what_stands_behind_something_that_takes_no_sample_is_still_seen_in_a_struct()
         [
             "tuple",
             "  0: u8",
-            "  1: opaque text \"Never\"",
+            "  1: opaque text \"Never: takes none that was tried\"",
             "  2: opaque any \"it stands behind something that takes no sample\"",
         ]
     );

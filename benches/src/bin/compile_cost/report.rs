@@ -52,8 +52,8 @@ impl Report {
         self.rows.push((jobs, variant, cost));
     }
 
-    /// Prints all rows, and the cost per job of the largest crate.
-    pub(crate) fn print(&self) -> Result<()> {
+    /// Prints all rows, and the cost per job of the largest crate; returns which budgets it exceeds.
+    pub(crate) fn print(&self) -> Result<Vec<String>> {
         println!("seconds of processor time for the crate alone; the best round counts\n");
         println!(
             "{:>5}  {:<6} {:>8} {:>8} {:>8} {:>20}",
@@ -74,14 +74,14 @@ impl Report {
             .iter()
             .max_by_key(|(jobs, variant, _)| (*jobs, *variant == Variant::Jobs))
         else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let without = self
             .rows
             .iter()
             .find(|(n, variant, _)| *n == jobs && *variant == Variant::Plain);
         let Some((_, _, without)) = without else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         #[allow(clippy::cast_precision_loss, reason = "jobs are counted in hundreds")]
         let per_job = |with: f64, without: f64| 1_000.0 * (with - without) / jobs as f64;
@@ -109,6 +109,25 @@ impl Report {
             },
         });
         println!("{line}");
-        Ok(())
+        let mut missed = Vec::new();
+        let mut hold = |what: &str, cost: f64, budget: f64| {
+            if cost > budget {
+                missed.push(format!("{what}: {cost:.1}, budget {budget}"));
+            }
+        };
+        hold("milliseconds per job in a check", check, CHECK_MS_PER_JOB);
+        hold(
+            "milliseconds per job in a release build",
+            release,
+            RELEASE_MS_PER_JOB,
+        );
+        if jobs == 500 {
+            hold(
+                "seconds for a check after an edit",
+                with.recheck,
+                RECHECK_SECONDS,
+            );
+        }
+        Ok(missed)
     }
 }

@@ -20,10 +20,13 @@ async fn send_invoice(
     ledger.note(&ctx)
 }
 
-fn to_next_invoice(_from: u32, fields: &mut PayloadFields) -> Result<(), JobError> {
-    let email: String = fields.get("email")?;
-    fields.remove("email");
-    fields.set("recipients", &[email])?;
+fn to_next_invoice(from: u32, fields: &mut PayloadFields) -> Result<(), JobError> {
+    // Called once per step; the next schema adds its own.
+    if from == 1 {
+        let email: String = fields.get("email")?;
+        fields.remove("email");
+        fields.set("recipients", &[email])?;
+    }
     Ok(())
 }
 

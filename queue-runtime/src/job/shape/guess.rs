@@ -2,10 +2,15 @@
 //! it says against samples.
 //!
 //! serde buffers the JSON for such a type, so nothing is asked for. Its errors still name a tag,
-//! its variants and the fields that must be there. What may be left out stays unseen.
+//! its variants, the fields that must be there and the kinds of values. What may be left out stays
+//! unseen.
 
-use super::guide::Kind;
+mod hole;
+
+use std::cell::Cell;
+
 use super::samples;
+use hole::Hole;
 
 /// What was found.
 pub(super) struct Guess {
@@ -14,86 +19,50 @@ pub(super) struct Guess {
     pub(super) about: Option<String>,
 }
 
-/// Fields tried in one variant.
-const FIELDS_MAX: usize = 64;
-
 type Try<'a> = &'a dyn Fn(&str) -> Result<(), String>;
 
 /// Tries samples on one type.
 pub(super) fn look(try_json: Try<'_>) -> Guess {
-    let picky = samples::picky(&Kind::Any).iter();
-    let sample = picky.clone().find(|json| try_json(json).is_ok());
-    let kinds: Vec<&str> = picky
+    let kinds: Vec<&str> = samples::UNTAGGED
+        .iter()
         .filter(|json| try_json(json).is_ok())
         .copied()
         .collect();
-    if let Some(sample) = sample {
+    if let Some(sample) = kinds.first() {
         return Guess {
             sample: Some((*sample).to_owned()),
             about: Some(format!("takes {}", kinds.join(" "))),
         };
     }
-    let mut none = Guess {
+    let mut guess = Guess {
         sample: None,
         about: None,
     };
     let Some(first) = try_json("{}").err().and_then(|said| missing(&said)) else {
-        return none;
+        return guess;
     };
+    let tries = Cell::new(0);
+    let whole = Hole::whole(try_json, &tries);
     let unknown = try_json(&object(&[(first.clone(), "\"\\u0001\"".into())]));
     let variants = unknown
         .err()
         .map(|said| expected(&said))
         .unwrap_or_default();
     if variants.is_empty() {
-        let (sample, fields) = fill(try_json, Vec::new());
+        let found = whole.object(Vec::new());
         return Guess {
-            sample,
-            about: Some(format!("{{{fields}}}")),
+            sample: found.sample,
+            about: Some(found.about),
         };
     }
     let mut said = Vec::new();
     for variant in &variants {
-        let (sample, fields) = fill(try_json, vec![(first.clone(), quoted(variant))]);
-        none.sample = none.sample.or(sample);
-        said.push(format!("{variant} {{{fields}}}"));
+        let found = whole.object(vec![(first.clone(), quoted(variant))]);
+        guess.sample = guess.sample.or(found.sample);
+        said.push(format!("{variant} {}", found.about));
     }
-    none.about = Some(format!("by `{first}`: {}", said.join(", ")));
-    none
-}
-
-/// Adds fields until nothing is missing; gives a sample, and the fields with what they expect.
-fn fill(try_json: Try<'_>, mut given: Vec<(String, String)>) -> (Option<String>, String) {
-    let mut fields = Vec::new();
-    let told = |fields: &[String]| fields.join(", ");
-    for _ in 0..FIELDS_MAX {
-        let Err(said) = try_json(&object(&given)) else {
-            return (Some(object(&given)), told(&fields));
-        };
-        let Some(name) = missing(&said) else {
-            fields.push("..".to_owned());
-            return (None, told(&fields));
-        };
-        let with = |json: &str| {
-            let mut more = given.clone();
-            more.push((name.clone(), json.to_owned()));
-            more
-        };
-        let odd = try_json(&object(&with("{\"\\u0001\":[]}"))).err();
-        let expects = odd.as_deref().and_then(after_expected).unwrap_or("any");
-        fields.push(format!("{name}: {expects}"));
-        let texts = samples::picky(&Kind::Text).iter();
-        let values = samples::picky(&Kind::Any).iter().chain(texts);
-        let fits = |json: &&&str| match try_json(&object(&with(json))) {
-            Ok(()) => true,
-            Err(said) => missing(&said).is_some_and(|next| next != name),
-        };
-        let Some(value) = values.clone().find(fits) else {
-            return (None, told(&fields));
-        };
-        given = with(value);
-    }
-    (None, told(&fields))
+    guess.about = Some(format!("by `{first}`: {}", said.join(", ")));
+    guess
 }
 
 fn object(fields: &[(String, String)]) -> String {

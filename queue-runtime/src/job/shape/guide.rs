@@ -224,19 +224,19 @@ impl<'a> Deserializer<'a> for Guide<'a> {
         deserialize_newtype_struct(name: &'static str) => Kind::Newtype(name),
             Step::Inside => |guide, visitor: V| visitor.visit_newtype_struct(guide);
         deserialize_seq() => Kind::Seq,
-            Step::Item(before) => |guide, visitor: V| visitor.visit_seq(Items { before, guide });
+            Step::Item(before) => |guide, visitor: V| visitor.visit_seq(Items::new(before, guide));
         deserialize_tuple(len: usize) => Kind::Tuple(len),
-            Step::Item(before) => |guide, visitor: V| visitor.visit_seq(Items { before, guide });
+            Step::Item(before) => |guide, visitor: V| visitor.visit_seq(Items::new(before, guide));
         deserialize_tuple_struct(name: &'static str, len: usize) => Kind::Tuple(len),
-            Step::Item(before) => |guide, visitor: V| visitor.visit_seq(Items { before, guide });
+            Step::Item(before) => |guide, visitor: V| visitor.visit_seq(Items::new(before, guide));
         deserialize_map() => Kind::Map,
-            Step::Key => |guide, visitor: V| visitor.visit_map(Entry { key: Way::On, guide }),
+            Step::Key => |guide, visitor: V| visitor.visit_map(Entry::new(Way::On, guide)),
             Step::Value(key) => |guide, visitor: V|
-                visitor.visit_map(Entry { key: Way::Json(key), guide });
+                visitor.visit_map(Entry::new(Way::Json(key), guide));
         deserialize_struct(name: &'static str, fields: &'static [&'static str])
             => Kind::Struct(name, fields),
             Step::Field(field) => |guide, visitor: V|
-                visitor.visit_map(Entry { key: Way::Name(field), guide });
+                visitor.visit_map(Entry::new(Way::Name(field), guide));
         deserialize_enum(name: &'static str, variants: &'static [&'static str])
             => Kind::Enum(name, variants),
             Step::Variant(name) => |guide, visitor: V| visitor.visit_enum(Choice { name, guide });
@@ -248,6 +248,18 @@ impl<'a> Deserializer<'a> for Guide<'a> {
 struct Items<'a> {
     before: &'a [String],
     guide: Guide<'a>,
+    /// A type that goes on after an error would otherwise be answered with errors for ever.
+    is_over: bool,
+}
+
+impl<'a> Items<'a> {
+    fn new(before: &'a [String], guide: Guide<'a>) -> Self {
+        Self {
+            before,
+            guide,
+            is_over: false,
+        }
+    }
 }
 
 impl<'a> SeqAccess<'a> for Items<'a> {
@@ -258,7 +270,11 @@ impl<'a> SeqAccess<'a> for Items<'a> {
         seed: S,
     ) -> Result<Option<S::Value>, Stop> {
         match self.before.split_first() {
-            None => self.guide.give(seed),
+            None if self.is_over => Ok(None),
+            None => {
+                self.is_over = true;
+                self.guide.give(seed)
+            }
             Some((json, rest)) => {
                 self.before = rest;
                 made_up(seed, json).map(Some)
@@ -278,12 +294,27 @@ enum Way<'a> {
 struct Entry<'a> {
     key: Way<'a>,
     guide: Guide<'a>,
+    /// As in [`Items`].
+    is_over: bool,
+}
+
+impl<'a> Entry<'a> {
+    fn new(key: Way<'a>, guide: Guide<'a>) -> Self {
+        Self {
+            key,
+            guide,
+            is_over: false,
+        }
+    }
 }
 
 impl<'a> MapAccess<'a> for Entry<'a> {
     type Error = Stop;
 
     fn next_key_seed<S: DeserializeSeed<'a>>(&mut self, seed: S) -> Result<Option<S::Value>, Stop> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return Ok(None);
+        }
         match self.key {
             Way::On => self.guide.give(seed),
             Way::Json(json) => made_up(seed, json).map(Some),
@@ -327,7 +358,7 @@ impl<'a> VariantAccess<'a> for Guide<'a> {
 
     fn tuple_variant<V: Visitor<'a>>(self, len: usize, visitor: V) -> Result<V::Value, Stop> {
         match self.next() {
-            Some((Step::Item(before), guide)) => visitor.visit_seq(Items { before, guide }),
+            Some((Step::Item(before), guide)) => visitor.visit_seq(Items::new(before, guide)),
             _ => Err(self.asked::<V>(Kind::Tuple(len), String::new())),
         }
     }
@@ -338,10 +369,9 @@ impl<'a> VariantAccess<'a> for Guide<'a> {
         visitor: V,
     ) -> Result<V::Value, Stop> {
         match self.next() {
-            Some((Step::Field(field), guide)) => visitor.visit_map(Entry {
-                key: Way::Name(field),
-                guide,
-            }),
+            Some((Step::Field(field), guide)) => {
+                visitor.visit_map(Entry::new(Way::Name(field), guide))
+            }
             _ => Err(self.asked::<V>(Kind::Struct("", fields), String::new())),
         }
     }

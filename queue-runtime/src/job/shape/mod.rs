@@ -176,6 +176,37 @@ impl Shape {
         }
     }
 
+    /// The shape in one line, with everything inside.
+    pub fn told(&self) -> String {
+        let list = |shapes: &[Self]| shapes.iter().map(Self::told).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Nullable(inner) => format!("option of {}", inner.told()),
+            Self::List(item) => format!("list of {}", item.told()),
+            Self::Tuple(items) => format!("({})", list(items)),
+            Self::Entries(key, value) => format!("map of {} to {}", key.told(), value.told()),
+            Self::Struct(object) => {
+                let field = |field: &Member| {
+                    let names: Vec<&str> = field.names().collect();
+                    let mark = if field.required { "" } else { "?" };
+                    format!("{}{mark}: {}", names.join("/"), field.shape.told())
+                };
+                let fields: Vec<String> = object.fields.iter().map(field).collect();
+                let closed = if object.closed { "only " } else { "" };
+                format!("{closed}{{{}}}", fields.join(", "))
+            }
+            Self::Enum(choice) => {
+                let variant = |variant: &Variant| match &variant.content {
+                    Some(content) => format!("{} of {}", variant.name, content.told()),
+                    None => variant.name.clone(),
+                };
+                let mut variants: Vec<String> = choice.variants.iter().map(variant).collect();
+                variants.extend(choice.open.then(|| "..".to_owned()));
+                format!("one of {}", variants.join(" | "))
+            }
+            plain => plain.words(),
+        }
+    }
+
     /// The shapes directly inside, with the step that leads to each in a JSON path.
     pub fn inside(&self) -> Vec<(String, &Self)> {
         match self {

@@ -46,6 +46,58 @@ const ANY: [&str; 8] = [
     "{\"\\u0001\":null}",
 ];
 
+/// What a type with rules of its own takes of all samples of its kind, in words: two types that differ
+/// in this differ in their rules, whatever they are called.
+pub(super) fn habits(kind: &Kind, takes: impl Fn(&str) -> bool) -> String {
+    let plain = plain(kind);
+    let named = plain.iter().enumerate().map(|(at, json)| {
+        let name = match kind {
+            Kind::Text => ["empty", "odd", "long"].get(at).copied(),
+            _ => None,
+        };
+        (name.unwrap_or(json), json.as_str())
+    });
+    let picky = picky(kind)
+        .iter()
+        .map(|&json| (json.trim_matches('"'), json));
+    let (taken, refused): (Vec<_>, Vec<_>) = named.chain(picky).partition(|(_, json)| takes(json));
+    let told = |samples: &[(&str, &str)]| {
+        let names: Vec<&str> = samples.iter().map(|(name, _)| *name).collect();
+        names.join(" ")
+    };
+    match (taken.len(), refused.len()) {
+        (0, _) => "takes none that was tried".to_owned(),
+        (some, more) if some > more => format!("refuses {}", told(&refused)),
+        _ => format!("takes {}", told(&taken)),
+    }
+}
+
+/// What is tried on a type that decides by the kind of JSON and does not say why it refuses any.
+pub(super) const UNTAGGED: [&str; 22] = [
+    "null",
+    "false",
+    "0",
+    "1",
+    "-1",
+    "0.5",
+    "256",
+    "65536",
+    "4294967296",
+    "18446744073709551615",
+    "\"\"",
+    "\"a\"",
+    "\"1\"",
+    "\"two words\"",
+    "[]",
+    "[0]",
+    "[true]",
+    "[256]",
+    "[\"a\"]",
+    "[[]]",
+    "[{}]",
+    "{}",
+];
+
 /// What types with rules of their own accept.
 pub(super) fn picky(kind: &Kind) -> &'static [&'static str] {
     match kind {

@@ -152,11 +152,18 @@ impl Learner<'_> {
         }
         let picky = samples::picky(&asked.kind).iter().map(|&json| json.into());
         let sample = plain.into_iter().chain(picky).find(|json| self.takes(json));
-        let word = shape.words();
+        let habits = samples::habits(&asked.kind, |json| self.takes(json));
         Place {
-            shape: opaque(&word, &about(asked)).shape,
+            shape: opaque(&shape.words(), &format!("{}: {habits}", about(asked))).shape,
             sample,
         }
+    }
+
+    /// A type that refuses what its parts take: by its name, with what it is made of.
+    fn checked(&self, asked: &Asked, parts: &Shape) -> Place {
+        let words = parts.words();
+        let word = words.split(' ').next().unwrap_or_default();
+        opaque(word, &format!("{}: {}", about(asked), parts.told()))
     }
 
     /// A type that looks at the JSON before it decides.

@@ -6,7 +6,8 @@
 //! schema number old workers leave a row alone, since a claim names the highest schema that it
 //! reads; rows of the old number are read by the new build as they are, or through its `upcast`.
 //!
-//! A change that cannot be judged counts as breaking.
+//! A change that cannot be judged counts as breaking. What a shape does not show is no change here:
+//! see [`Opaque`](crate::job::shape::Opaque).
 
 mod reads;
 mod walk;
@@ -78,7 +79,7 @@ pub fn compare(old: &[Contract], new: &[Contract]) -> Vec<Change> {
     for job in old {
         let runs = |other: &&Contract| other.names().any(|name| name == job.name);
         match new.iter().find(runs) {
-            Some(found) => changes.extend(compare_jobs(job, found)),
+            Some(found) => changes.extend(compare_among(job, found, new)),
             None => changes.push(removed(job, old, new)),
         }
     }
@@ -91,11 +92,17 @@ pub fn compare(old: &[Contract], new: &[Contract]) -> Vec<Change> {
     changes
 }
 
-/// Compares two builds' contracts of one job.
+/// Compares two builds' contracts of one job, the only one of its program.
 pub fn compare_jobs(old: &Contract, new: &Contract) -> Vec<Change> {
+    compare_among(old, new, std::slice::from_ref(new))
+}
+
+/// Compares two builds' contracts of one job beside all jobs of the new build.
+fn compare_among(old: &Contract, new: &Contract, all: &[Contract]) -> Vec<Change> {
     let mut changes = names(old, new);
     changes.extend(schema(old, new));
     changes.extend(settings(old, new));
+    changes.extend(queue(old, new, all));
     let raised = new.schema > old.schema;
     let verdict = |fault: Option<Fault>, covered: bool| match fault {
         None => Verdict::Safe,
@@ -139,9 +146,19 @@ fn removed(job: &Contract, old: &[Contract], new: &[Contract]) -> Change {
 fn names(old: &Contract, new: &Contract) -> Vec<Change> {
     let mut changes = Vec::new();
     if old.name != new.name {
+        let keys = match (old.setting("dedupe"), old.setting("idempotency")) {
+            (None, None) => "",
+            (Some(_), None) => {
+                "; a dedupe key is held per name, so for a while one job of each may be live"
+            }
+            (_, Some(_)) => {
+                "; keys are held per name, so a request that was made under the old name and is \
+                 repeated makes a second job. Keep the stored name if that does harm: \
+                 `name = \"..\"`"
+            }
+        };
         let what = format!(
-            "renamed to `{}`, which also runs rows of the old name; a dedupe key is held per name, so for \
-             a while one job of each may be live",
+            "renamed to `{}`, which also runs rows of the old name{keys}",
             new.name
         );
         changes.push(safe(&old.name, "name", what));
@@ -182,7 +199,14 @@ fn schema(old: &Contract, new: &Contract) -> Vec<Change> {
             "never lower `schema`",
         ));
     } else if new.schema > old.schema {
-        changes.push(safe(job, "schema", what));
+        let steps = match old.upcast && new.upcast {
+            true => format!(
+                "; `upcast` is called for each step up to {} now",
+                new.schema - 1
+            ),
+            false => String::new(),
+        };
+        changes.push(safe(job, "schema", format!("{what}{steps}")));
     }
     if old.upcast && !new.upcast {
         changes.push(breaking(
@@ -209,9 +233,9 @@ fn settings(old: &Contract, new: &Contract) -> Vec<Change> {
     keys.dedup();
     let word = |job: &Contract, key: &str| job.setting(key).unwrap_or("none").to_owned();
     keys.into_iter()
-        .filter(|key| old.setting(key) != new.setting(key))
+        .filter(|key| *key != QUEUE && old.setting(key) != new.setting(key))
         .map(|key| {
-            let remark = remark(key, &word(old, key));
+            let remark = remark(key);
             let what = format!("{} became {}{remark}", word(old, key), word(new, key));
             safe(&old.name, key, what)
         })
@@ -219,18 +243,39 @@ fn settings(old: &Contract, new: &Contract) -> Vec<Change> {
 }
 
 /// What a setting's change means for rows that wait.
-fn remark(setting: &str, was: &str) -> String {
+fn remark(setting: &str) -> &'static str {
     match setting {
-        "queue" => format!(
-            "; waiting rows stay in queue `{was}`: let a worker serve it until they are done"
-        ),
         "dedupe" | "idempotency" => {
-            "; waiting rows keep the keys they have, so for a while an old and a \
-             new job do not see that they are the same"
-                .to_owned()
+            "; waiting rows keep the keys they have, so for a while an old and a new job do not see \
+             that they are the same"
         }
-        _ => String::new(),
+        _ => "",
     }
+}
+
+/// The setting that says where a job waits.
+const QUEUE: &str = "queue";
+
+/// Another queue: unless a worker is told otherwise it serves the queues that its jobs name.
+fn queue(old: &Contract, new: &Contract, all: &[Contract]) -> Option<Change> {
+    let (was, is) = (old.setting(QUEUE)?, new.setting(QUEUE)?);
+    let what = format!("{was} became {is}");
+    if was == is {
+        return None;
+    }
+    if all.iter().any(|job| job.setting(QUEUE) == Some(was)) {
+        let what = format!("{what}; waiting rows stay in `{was}`, which another job names");
+        return Some(safe(&old.name, QUEUE, what));
+    }
+    Some(breaking(
+        &old.name,
+        QUEUE,
+        what,
+        &format!("they stay in queue `{was}`, which no job names any more"),
+        &format!(
+            "let a worker serve both until none waits there: `.queues([\"{was}\", \"{is}\"])`"
+        ),
+    ))
 }
 
 fn safe(job: &str, path: &str, what: String) -> Change {

@@ -248,7 +248,13 @@ impl Walker {
         let ((old_view, old), (new_view, new)) = (old, new);
         if old.open != new.open {
             let word = if new.open { "are read" } else { "are refused" };
-            self.note(path, format!("unknown variants {word} now"), None, None);
+            let rows = old.open.then(|| {
+                fault(
+                    "rows may hold a variant that an earlier build had",
+                    "keep the variant with `#[serde(other)]`, or raise `schema` and write an `upcast`",
+                )
+            });
+            self.note(path, format!("unknown variants {word} now"), rows, None);
         }
         for variant in &old.variants {
             let at = format!("{path}.{}", variant.name);

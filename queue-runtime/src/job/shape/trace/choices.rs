@@ -83,8 +83,11 @@ impl Learner<'_> {
             Some(Kind::Struct(_, fields)) => {
                 let before = format!("{{{}:", quoted(name));
                 match self.object(fields, (&before, "}"), at) {
-                    None => (Some(opaque("struct", name).shape), None),
-                    Some((object, sample)) => (Some(Shape::Struct(object)), held(name, sample)),
+                    Err(parts) => {
+                        let about = format!("{name}: {}", parts.told());
+                        (Some(opaque("struct", &about).shape), None)
+                    }
+                    Ok((object, sample)) => (Some(Shape::Struct(object)), held(name, sample)),
                 }
             }
             _ => (

@@ -6,7 +6,9 @@ use super::super::guide::Asked;
 /// name.
 pub(super) fn about(asked: &Asked) -> String {
     let visitor = short(asked.visitor);
-    let own = !asked.visitor.starts_with("serde") && !visitor.starts_with("__");
+    let serde = ["serde::", "serde_core::", "serde_json::"];
+    let of_serde = serde.iter().any(|path| asked.visitor.starts_with(path));
+    let own = !of_serde && !visitor.starts_with("__");
     if own {
         return visitor.trim_end_matches("Visitor").to_owned();
     }
@@ -17,7 +19,7 @@ pub(super) fn about(asked: &Asked) -> String {
             owner = inner.to_owned();
         }
     }
-    if owner.starts_with("__") {
+    if owner.starts_with("__") || owner.contains("__DeserializeWith") {
         // `deserialize_with`: its function is not shown.
         return format!("custom: {}", asked.expects);
     }

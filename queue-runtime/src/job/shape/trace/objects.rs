@@ -3,8 +3,7 @@
 use super::super::guess::{self, quoted};
 use super::super::guide::{Asked, Step};
 use super::super::{Member, Shape, Struct};
-use super::names::about;
-use super::{Learner, Place, opaque};
+use super::{Learner, Place};
 
 impl Learner<'_> {
     pub(super) fn structure(
@@ -20,8 +19,8 @@ impl Learner<'_> {
         let learnt = self.object(fields, ("", ""), self.way.len());
         let name = self.end();
         match learnt {
-            None => opaque("struct", &about(asked)),
-            Some((object, sample)) => Place {
+            Err(parts) => self.checked(asked, &parts),
+            Ok((object, sample)) => Place {
                 shape: Shape::Struct(Struct { name, ..object }),
                 sample,
             },
@@ -29,14 +28,14 @@ impl Learner<'_> {
     }
 
     /// Learns the fields of a struct or of a variant, with a sample of it. JSON is tried between
-    /// the two texts of `around`, at the first `at` steps of the way. `None` if its own fields
-    /// together are refused.
+    /// the two texts of `around`, at the first `at` steps of the way. An error is its fields, if they
+    /// are refused together.
     pub(super) fn object(
         &mut self,
         names: &'static [&'static str],
         around: (&str, &str),
         at: usize,
-    ) -> Option<(Struct, Option<String>)> {
+    ) -> Result<(Struct, Option<String>), Shape> {
         let places = names
             .iter()
             .map(|&name| (name, self.inner(Step::Field(name))));
@@ -73,14 +72,22 @@ enum Needs<'l> {
 type Given<'l> = (&'static str, &'l str);
 
 impl<'l> Fields<'l> {
-    fn learn(&self) -> Option<(Struct, Option<String>)> {
+    fn learn(&self) -> Result<(Struct, Option<String>), Shape> {
+        let refused = || {
+            let fields = self.members(|_| true);
+            Shape::Struct(Struct {
+                name: None,
+                closed: false,
+                fields,
+            })
+        };
         let (given, closed) = match self.needs() {
-            Needs::Refused => return None,
+            Needs::Refused => return Err(refused()),
             // What cannot be tried is taken for the stricter.
             Needs::Unknown => (None, true),
             Needs::Just(given) => {
                 if self.try_fields(&self.all()).is_err() {
-                    return None;
+                    return Err(refused());
                 }
                 let mut more = given.clone();
                 more.push(("\u{1}unknown", "null"));
@@ -97,7 +104,7 @@ impl<'l> Fields<'l> {
             closed,
             fields: self.members(required),
         };
-        Some((object, given.as_deref().map(written)))
+        Ok((object, given.as_deref().map(written)))
     }
 
     fn members(&self, required: impl Fn(&str) -> bool) -> Vec<Member> {

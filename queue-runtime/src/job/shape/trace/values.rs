@@ -3,7 +3,6 @@
 use super::super::guess::quoted;
 use super::super::guide::{Asked, Kind, Step};
 use super::super::{Shape, samples};
-use super::names::about;
 use super::{Learner, Place, opaque};
 
 impl Learner<'_> {
@@ -18,7 +17,7 @@ impl Learner<'_> {
             let shape = Shape::Nullable(Box::new(inner.shape));
             return Place { shape, sample };
         }
-        opaque("option", &about(asked))
+        self.checked(asked, &Shape::Nullable(Box::new(inner.shape)))
     }
 
     pub(super) fn newtype(&mut self, asked: &Asked, name: &str) -> Place {
@@ -31,15 +30,19 @@ impl Learner<'_> {
         }
         let inner = self.inner(Step::Inside);
         match &inner.sample {
-            Some(json) if !self.takes(json) => opaque(&inner.shape.words(), &about(asked)),
+            Some(json) if !self.takes(json) => self.checked(asked, &inner.shape),
             _ => inner,
         }
     }
 
     pub(super) fn list(&mut self, asked: &Asked) -> Place {
         let item = self.inner(Step::Item(Vec::new()));
-        let two = item.sample.as_ref().map(|json| format!("[{json},{json}]"));
-        if self.takes("[]") && two.is_none_or(|json| self.takes(&json)) {
+        // Two, and more than a list of bounded length takes.
+        let many = |json: &String| {
+            [2, 40].map(|items| format!("[{}]", vec![json.as_str(); items].join(",")))
+        };
+        let many = item.sample.as_ref().map(many);
+        if self.takes("[]") && many.iter().flatten().all(|json| self.takes(json)) {
             return Place {
                 shape: Shape::List(Box::new(item.shape)),
                 sample: Some("[]".into()),
@@ -47,8 +50,8 @@ impl Learner<'_> {
         }
         let one = item.sample.map(|json| format!("[{json}]"));
         Place {
-            shape: opaque("list", &about(asked)).shape,
             sample: one.filter(|json| self.takes(json)),
+            ..self.checked(asked, &Shape::List(Box::new(item.shape)))
         }
     }
 
@@ -56,7 +59,7 @@ impl Learner<'_> {
         let (items, samples) = self.items(len);
         let sample = samples.map(|samples| format!("[{}]", samples.join(",")));
         match &sample {
-            Some(json) if !self.takes(json) => opaque("tuple", &about(asked)),
+            Some(json) if !self.takes(json) => self.checked(asked, &Shape::Tuple(items)),
             _ => Place {
                 shape: Shape::Tuple(items),
                 sample,
@@ -93,38 +96,33 @@ impl Learner<'_> {
         let value = self.inner(Step::Value(in_map));
         let entry = |key: &str| Some(format!("{{{key}:{}}}", value.sample.as_ref()?));
         let takes = |json: Option<String>| json.is_none_or(|json| self.takes(&json));
-        if !self.takes("{}") || !in_json.iter().all(|key| takes(entry(key))) {
-            return opaque("map", &about(asked));
-        }
-        Place {
-            shape: Shape::Entries(Box::new(shape), Box::new(value.shape)),
-            sample: Some("{}".into()),
+        let is_plain = self.takes("{}") && in_json.iter().all(|key| takes(entry(key)));
+        let shape = Shape::Entries(Box::new(shape), Box::new(value.shape));
+        match is_plain {
+            false => self.checked(asked, &shape),
+            true => Place {
+                shape,
+                sample: Some("{}".into()),
+            },
         }
     }
 
     /// A map's key: its shape, a sample as it is given to the type, and samples as they stand in
     /// JSON.
     pub(super) fn key(&mut self, asked: &Asked) -> (Shape, String, Vec<String>) {
-        match &asked.kind {
-            Kind::Text => {
-                let samples = samples::plain(&Kind::Text);
-                (Shape::Text, samples[0].clone(), samples)
-            }
-            Kind::Int(int) => {
-                let samples = samples::plain(&asked.kind);
-                let in_json = samples.iter().map(|digits| quoted(digits)).collect();
-                (Shape::Int(*int), samples[0].clone(), in_json)
-            }
-            Kind::Char => (Shape::Char, "\"a\"".into(), vec!["\"a\"".into()]),
-            _ => {
-                let place = self.inner(Step::Key);
-                let sample = place.sample.unwrap_or_else(|| "\"\"".to_owned());
-                let in_json = match sample.starts_with('"') {
-                    true => sample.clone(),
-                    false => quoted(&sample),
-                };
-                (place.shape, sample, vec![in_json])
-            }
-        }
+        let place = self.inner(Step::Key);
+        let samples = match &place.shape {
+            Shape::Text | Shape::Int(_) => samples::plain(&asked.kind),
+            _ => vec![place.sample.unwrap_or_else(|| "\"\"".to_owned())],
+        };
+        let in_json = samples.iter().map(|sample| match sample.starts_with('"') {
+            true => sample.clone(),
+            false => quoted(sample),
+        });
+        let in_json = in_json.collect();
+        let [sample, ..] = &samples[..] else {
+            unreachable!("every kind has samples")
+        };
+        (place.shape, sample.clone(), in_json)
     }
 }
