@@ -203,3 +203,77 @@ fn open(job: &Told, attempts: &[Started]) -> Option<String> {
         false => format!("it runs under the token {token}, whose attempt has ended"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(token: i64, number: u64) -> Started {
+        Started {
+            token: LeaseToken::new(token),
+            number,
+            is_open: false,
+            outcome: Some(OutcomeKind::Retry),
+        }
+    }
+
+    #[test]
+    fn a_number_rises_by_one_stays_or_starts_again() {
+        let check = |numbers: &[u64], expected: Option<&str>| {
+            let attempts = (1..).zip(numbers).map(|(token, n)| started(token, *n));
+            let attempts: Vec<_> = attempts.collect();
+            assert_eq!(order(&attempts).as_deref(), expected, "{numbers:?}");
+        };
+        check(&[], None);
+        check(&[1, 2, 3], None);
+        check(&[1, 1, 2, 2], None);
+        check(&[1, 2, 1, 1, 2], None);
+        check(&[4, 5], None);
+        check(
+            &[1, 3],
+            Some("attempt 3 of token 2 comes after attempt 1 of token 1"),
+        );
+        check(
+            &[1, 2, 3, 2],
+            Some("attempt 2 of token 4 comes after attempt 3 of token 3"),
+        );
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_may_mean_whatever_was_counted() {
+        let told = Told {
+            about: About::Row("x".to_owned()),
+            state: JobState::Queued,
+            token: None,
+            attempts: 1,
+            crashes: 1,
+            snoozes: 1,
+        };
+        let newer = Started {
+            outcome: None,
+            ..started(1, 1)
+        };
+        assert_eq!(counters(&told, &[newer]), []);
+        let broken = counters(&told, &[started(1, 1)]);
+        let broken: Vec<_> = broken.iter().map(|(invariant, _)| *invariant).collect();
+        assert_eq!(broken, [Invariant::Crashes, Invariant::Snoozes]);
+    }
+
+    #[test]
+    fn attempts_of_a_job_that_cannot_be_read_are_nobodys_fault() {
+        let mut findings = Findings::new(9);
+        let mut stories = Stories::default();
+        stories.line(1, Line::Unreadable, &mut findings);
+        stories.line(1, Line::Attempt(started(1, 1)), &mut findings);
+        stories.line(2, Line::Attempt(started(2, 1)), &mut findings);
+        stories.end(&mut findings);
+
+        let verified = findings.verified();
+
+        assert_eq!(
+            verified.to_string(),
+            "jobs checked: 0, violations: 1, warnings: 0\nviolation: attempt_job: lease token 2: \
+             its attempt is stored, and its job is not"
+        );
+    }
+}

@@ -2,14 +2,18 @@
 //! refuse some of it, until their own rules are taken away.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Executor};
 
 use super::world::{World, job};
+use crate::error::StoreErrorKind;
 use crate::job::{About, Invariant, JobId, Verified};
-use crate::store::Admin;
+use crate::seam::Seam;
+use crate::store::postgres::PostgresStore;
 use crate::store::tests::lively::{JOBS, LEASE, Lively, difference, lively};
+use crate::store::{Admin, Store};
 
 const EVERYTHING: usize = 100;
 
@@ -405,5 +409,42 @@ async fn a_transaction_that_holds_every_row_holds_up_no_look() {
     assert!(verified.is_sound(), "{verified}");
     conn.execute("commit").await.expect("committed");
     assert!(!verify(&world).await.is_sound());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_store_behind_a_pooler_can_be_looked_through() {
+    let Some((world, _)) = world().await else {
+        return;
+    };
+    let options = world.ground.options(&world.schema).behind_pooler(true);
+    let options = options.clock(Arc::clone(&world.hand) as Arc<dyn Seam>);
+    let pooled = PostgresStore::open(options).await.expect("it is migrated");
+
+    let verified = pooled.verify(EVERYTHING).await.expect("it answers");
+
+    assert_eq!((verified.is_sound(), verified.jobs), (true, JOBS.0));
+    pooled.close().await;
+    world.end().await;
+}
+
+/// What takes a whole table, such as a change of its columns, is waited for, but not for ever.
+#[tokio::test]
+async fn a_look_that_takes_too_long_is_given_up() {
+    let Some((world, _)) = world().await else {
+        return;
+    };
+    let options = world.ground.options(&world.schema);
+    let hasty = options.statement_timeout(Duration::from_millis(500));
+    let hasty = PostgresStore::open(hasty).await.expect("it is migrated");
+    let mut conn = world.connection().await;
+    let take = world.sql("begin; lock table {q}.attempts");
+    conn.execute(AssertSqlSafe(take)).await.expect("taken");
+
+    let error = hasty.verify(EVERYTHING).await.expect_err("it waits");
+
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+    conn.execute("rollback").await.expect("given back");
+    hasty.close().await;
     world.end().await;
 }
