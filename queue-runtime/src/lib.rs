@@ -120,7 +120,7 @@ pub use handler::{
     KeyWriter, Permanent, Refreshed, StatusError,
 };
 #[doc(inline)]
-pub use job::{JobEvent, JobId, JobRecord, JobState, PayloadFields};
+pub use job::{JobEvent, JobId, JobRecord, JobState, PayloadFields, Verified};
 #[doc(inline)]
 pub use pipeline::enqueue::{Enqueue, EnqueueAll, EnqueueTarget, Enqueued};
 pub use queue::{Opening, Queue};

@@ -2,6 +2,7 @@
 
 mod opening;
 mod replay;
+mod verify;
 mod waiting;
 
 use std::sync::Arc;

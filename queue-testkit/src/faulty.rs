@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use queue_runtime::error::{StoreError, StoreErrorKind};
 use queue_runtime::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
+    Verified,
 };
 use queue_runtime::store::{
     Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
@@ -410,6 +411,12 @@ impl Admin for Faulty {
     ) -> Result<Vec<JobRecord>, StoreError> {
         let call = self.store.waiting_sample(job_type, schema, after, count);
         self.faults.pass(Verb::WaitingSample, call).await
+    }
+
+    async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {
+        self.faults
+            .pass(Verb::Verify, self.store.verify(limit))
+            .await
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
+    Verified,
 };
 use queue_runtime::seam::Seam;
 use queue_runtime::store::{
@@ -338,6 +339,13 @@ impl Admin for Recorder {
         let call = self.store.waiting_sample(job_type, schema, after, count);
         let asked = format!("{job_type}, {schema}, {after:?}, {count}");
         self.history.keep(Verb::WaitingSample, asked, call).await
+    }
+
+    async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {
+        let call = self.store.verify(limit);
+        self.history
+            .keep(Verb::Verify, format!("{limit}"), call)
+            .await
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

@@ -27,6 +27,7 @@ pub enum Verb {
     Unread,
     Waiting,
     WaitingSample,
+    Verify,
     Prune,
     NewestVersion,
 }
@@ -56,6 +57,7 @@ impl Verb {
             Self::Unread => "unread",
             Self::Waiting => "waiting",
             Self::WaitingSample => "waiting_sample",
+            Self::Verify => "verify",
             Self::Prune => "prune",
             Self::NewestVersion => "newest_version",
         }

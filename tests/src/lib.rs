@@ -22,4 +22,5 @@ pages! {
     postgres "../../docs/postgres.md";
     sqlite "../../docs/sqlite.md";
     testing "../../docs/testing.md";
+    verifying "../../docs/verifying.md";
 }

@@ -17,6 +17,7 @@ pub mod shape;
 mod record;
 mod settlement;
 mod spec;
+mod verified;
 
 pub use contract::Contract;
 pub use event::JobEvent;
@@ -32,5 +33,6 @@ pub use settlement::{Change, DeadReason, Settled, Settlement};
 pub use spec::{
     Backoff, CacheKey, Dedupe, DedupeUntil, Due, Fingerprint, Idempotency, NewJob, OnDuplicate,
 };
+pub use verified::{About, Finding, Invariant, Verified};
 pub use walk::PAYLOAD_DEPTH_MAX;
 pub(crate) use walk::TOO_DEEP;

@@ -9,6 +9,7 @@ pub mod coherence;
 pub mod dedupe;
 pub mod error_text;
 pub mod evolution;
+pub mod invariants;
 pub mod lease;
 pub mod limits;
 pub mod payload;

@@ -11,7 +11,7 @@ pub use self::edit::{Edit, EditedJob};
 pub use self::waiting::{UNREAD_MAX, Unread, Waiting};
 
 use crate::error::StoreError;
-use crate::job::{Attempt, JobId, JobRecord, JobState, JobType};
+use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, Verified};
 use crate::time::Timestamp;
 
 /// Looking at jobs, calling them off, replaying them, and keeping history short.
@@ -93,6 +93,15 @@ pub trait Admin: Send + Sync {
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError>;
+
+    /// Looks through everything that is stored for what breaks a rule, and returns at most `limit`
+    /// findings of each.
+    ///
+    /// One snapshot, read-only, without locks: workers go on meanwhile. It reads every job and every
+    /// attempt, so it takes as long as that does; what it holds in memory does not grow with the
+    /// store. A store that can be read and is broken is an answer; an error means that it could not
+    /// be looked at.
+    async fn verify(&self, limit: usize) -> Result<Verified, StoreError>;
 
     /// Removes at most `limit` final jobs (with their attempts) that are older than their
     /// retention, at most `limit` idempotency keys whose window has passed, and at most `limit`

@@ -18,6 +18,8 @@ pub mod postgres;
 pub(crate) mod round;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(test)]
+mod tests;
 mod tx;
 mod versions;
 mod wake;

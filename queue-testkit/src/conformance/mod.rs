@@ -61,6 +61,7 @@ pub mod idempotency_window;
 pub mod versions;
 pub mod admin;
 pub mod waiting;
+pub mod verify;
 pub mod prune;
 pub mod races;
 pub mod races_settle;

@@ -52,6 +52,7 @@ macro_rules! conformance_families {
         $crate::conformance_family!($to versions);
         $crate::conformance_family!($to admin);
         $crate::conformance_family!($to waiting);
+        $crate::conformance_family!($to verify);
         $crate::conformance_family!($to prune);
         $crate::conformance_family!($to races);
         $crate::conformance_family!($to races_settle);
@@ -404,6 +405,17 @@ macro_rules! conformance_family {
             a_sample_is_read_page_by_page_in_the_order_of_ids
             what_nobody_reads_is_counted_by_type_and_schema
             a_crowd_that_nobody_reads_is_counted_to_a_bound
+        }
+    };
+    ($to:tt verify) => {
+        $crate::conformance_handed! { $to verify:
+            an_empty_store_is_sound
+            a_store_after_a_lively_history_is_sound
+            counters_that_no_history_explains_are_found
+            a_job_that_waits_for_one_attempt_too_many_is_found
+            no_more_than_the_limit_is_listed_of_a_rule
+            a_lease_that_nobody_takes_back_is_a_warning
+            a_look_while_everybody_works_finds_nothing
         }
     };
     ($to:tt prune) => {

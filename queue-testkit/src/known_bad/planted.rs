@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
+    Verified,
 };
 use queue_runtime::store::{
     Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
@@ -174,6 +175,10 @@ impl Admin for PlantedStore {
         let store = self.store.as_ref();
         let listed = store.waiting_sample(job_type, schema, after, count).await?;
         Ok(self.shown(listed))
+    }
+
+    async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {
+        self.store.verify(limit).await
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

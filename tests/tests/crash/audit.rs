@@ -31,11 +31,15 @@ pub(crate) async fn check(rig: &Rig, jobs: u64) {
         *states.entry(state).or_insert(0_u64) += 1;
     }
 
+    let verified = queue.verify().await.expect("it answers");
+    assert!(verified.is_sound(), "{verified}");
+
     // One job a request, and one follow-up for each that has one.
     let follow_ups = accepted.keys().filter(|n| *n % 10 == 5).count() as u64;
     let counts = queue.counts().await.expect("it answers");
     let done = states.get(&JobState::Done).copied().unwrap_or(0);
     assert_eq!(counts.total(), jobs + follow_ups);
+    assert_eq!(verified.jobs, counts.total());
     assert_eq!(counts.of(JobState::Done), done + follow_ups);
     let known: BTreeSet<_> = accepted.values().collect();
     assert!(

@@ -39,6 +39,8 @@ pub(crate) async fn unknown(queue: &Queue, release: &str) -> Vec<(String, u64)> 
 pub(crate) async fn check(queue: &Queue, ledger: Vec<Run>, accepted: u64) {
     let counts = queue.counts().await.expect("the store answers");
     assert_eq!((counts.done, counts.total()), (accepted, accepted));
+    let verified = queue.verify().await.expect("the store answers");
+    assert!(verified.is_sound(), "{verified}");
 
     let mut runs: BTreeMap<String, Vec<Run>> = BTreeMap::new();
     for run in ledger {

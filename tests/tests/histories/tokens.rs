@@ -121,6 +121,7 @@ told_as_they_are! {
     queue_runtime::store::Unread,
     queue_runtime::store::Waiting,
     queue_runtime::job::Settled,
+    queue_runtime::job::Verified,
     (queue_runtime::job::JobType, u64),
     std::time::Duration,
     u64,

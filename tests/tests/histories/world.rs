@@ -193,6 +193,10 @@ impl<F: Fixture> World<F> {
         }
         both!(self.unknown_types(&[job_type(TYPES[0])]));
         both!(self.unread(&[(job_type(TYPES[0]), 1)]));
+        let verified = both!(self.verify(100));
+        if !verified.is_sound() {
+            return Err(format!("both stores are broken alike:\n{verified}"));
+        }
         for waiting in both!(self.waiting()) {
             let (name, schema) = (&waiting.job_type, waiting.payload_schema);
             let first = both!(self.waiting_sample(name, schema, None, 2));

@@ -21,6 +21,7 @@ mod lifecycle;
 mod errors;
 mod defaults;
 mod promises;
+mod verifying;
 mod compile_time;
 
 /// Fails with every complaint, so that one run shows all there is to do.

@@ -7,6 +7,9 @@ mod admin;
 mod insert;
 mod lifecycle;
 mod state;
+#[cfg(test)]
+mod tests;
+mod verify;
 mod waiting;
 
 use std::fmt;
@@ -23,6 +26,7 @@ use super::{
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
     Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
+    Verified,
 };
 use crate::seam::Seam;
 use crate::time::Timestamp;
@@ -253,6 +257,11 @@ impl Admin for MemoryStore {
     ) -> Result<Vec<JobRecord>, StoreError> {
         let state = self.state("waiting_sample")?;
         Ok(state.waiting_sample(job_type, schema, after, count))
+    }
+
+    async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {
+        let now = self.clock();
+        Ok(self.state("verify")?.verify(limit, now))
     }
 
     async fn prune(&self, retention: &Retention, limit: usize) -> Result<Pruned, StoreError> {

@@ -108,19 +108,25 @@ pub(super) struct Begin(Arc<str>);
 
 impl Begin {
     pub(super) fn new(options: &PostgresOptions) -> Self {
-        Self::waiting(options, options.lock_timeout)
+        Self::of(options, "read committed", options.lock_timeout)
     }
 
     /// Begins what gives up waiting for a row after a moment, to be done in another way.
     pub(super) fn brief(options: &PostgresOptions) -> Self {
-        Self::waiting(options, options.lock_timeout.min(free::WAIT_MAX))
+        let lock_timeout = options.lock_timeout.min(free::WAIT_MAX);
+        Self::of(options, "read committed", lock_timeout)
     }
 
-    fn waiting(options: &PostgresOptions, lock_timeout: Duration) -> Self {
+    /// Begins what only reads, and whose statements all see the same moment.
+    pub(super) fn snapshot(options: &PostgresOptions) -> Self {
+        Self::of(options, "repeatable read read only", options.lock_timeout)
+    }
+
+    fn of(options: &PostgresOptions, isolation: &str, lock_timeout: Duration) -> Self {
         let lock = ms(lock_timeout);
         let statement = ms(options.statement_timeout);
         let mut text = format!(
-            "begin isolation level read committed; \
+            "begin isolation level {isolation}; \
              set local lock_timeout = {lock}; \
              set local statement_timeout = {statement}"
         );
@@ -152,6 +158,9 @@ pub(super) fn ms(timeout: Duration) -> i64 {
 pub(super) trait Work: Sync {
     /// What it comes to.
     type Done: Send;
+
+    /// How many of its statements may each need all the time that a statement has.
+    const LONG: u32 = 1;
 
     /// Does it inside the open transaction.
     fn run(
@@ -196,7 +205,8 @@ pub(super) async fn run<W: Work>(
     operation: &'static str,
     work: W,
 ) -> Result<W::Done, StoreError> {
-    let bound = options.statement_timeout.saturating_add(BEYOND);
+    let statements = options.statement_timeout.saturating_mul(W::LONG);
+    let bound = statements.saturating_add(BEYOND);
     let mut round = 0;
     loop {
         let mut conn = pool

@@ -37,6 +37,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 mod verbs;
+mod verify;
 mod waiting;
 mod wake;
 

@@ -54,6 +54,11 @@ impl<'r> Columns<'r> {
         Self { row, next: 0 }
     }
 
+    /// Starts at a column further on.
+    pub(super) fn at(row: &'r PgRow, next: usize) -> Self {
+        Self { row, next }
+    }
+
     /// Takes the next column.
     pub(super) fn take<T: Decode<'r, Postgres> + Type<Postgres>>(&mut self) -> Result<T, Fault> {
         let index = self.next;
@@ -72,7 +77,7 @@ impl<'r> Columns<'r> {
 
     /// Takes a word, if there is one that this library knows: a newer one may have written
     /// others.
-    fn known<T: FromStr>(&mut self) -> Result<Option<T>, Fault> {
+    pub(super) fn known<T: FromStr>(&mut self) -> Result<Option<T>, Fault> {
         let stored: Option<&str> = self.take()?;
         Ok(stored.and_then(|stored| stored.parse().ok()))
     }
@@ -152,7 +157,12 @@ fn broken(column: &str, stored: &dyn Display, rule: impl Display) -> Fault {
     Fault::Row(format!("stored {column} {shown:?}: {rule}"))
 }
 
-/// Reads a job of any state; the columns of `job.sql`, `finished.sql` and `expired.sql`.
+/// The place of whether the job is live among the columns of `verify_records.sql`, after those of a
+/// record.
+pub(super) const IS_LIVE: usize = 31;
+
+/// Reads a job of any state; the columns of `job.sql`, `finished.sql` and `expired.sql`, and those of
+/// `verify_records.sql` but for its last.
 pub(super) fn record(row: &PgRow) -> Result<JobRecord, Fault> {
     let mut columns = Columns::of(row);
     Ok(JobRecord {

@@ -19,7 +19,7 @@ use super::statements::Parameters;
 use super::{PostgresStore, Read, all, aside, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement, Verified,
 };
 use crate::store::listing::Listing;
 use crate::store::{
@@ -357,6 +357,10 @@ impl Admin for PostgresStore {
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
         self.listed_waiting(job_type, schema, after, count).await
+    }
+
+    async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {
+        self.verified(limit).await
     }
 
     async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {

@@ -33,6 +33,7 @@ mod statements;
 mod tests;
 mod turn;
 mod verbs;
+mod verify;
 mod waiting;
 mod wake;
 mod writer;

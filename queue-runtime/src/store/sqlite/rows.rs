@@ -14,8 +14,8 @@ use sqlx::{Column, Decode, Error as SqlxError, Row, Sqlite, Type};
 
 use super::error::Fault;
 use crate::job::{
-    Attempt, CacheKey, Claimed, DeadReason, JobId, JobRecord, JobState, LeaseToken, OutcomeKind,
-    WorkerId,
+    About, Attempt, CacheKey, Claimed, DeadReason, JobId, JobRecord, JobState, LeaseToken,
+    OutcomeKind, WorkerId,
 };
 use crate::store::ClaimRequest;
 use crate::store::listing::Listed;
@@ -75,6 +75,11 @@ impl<'r> Columns<'r> {
         Self { row, next: 0 }
     }
 
+    /// Starts at a column further on.
+    pub(super) fn at(row: &'r SqliteRow, next: usize) -> Self {
+        Self { row, next }
+    }
+
     /// Takes the next column.
     pub(super) fn take<T: Decode<'r, Sqlite> + Type<Sqlite>>(&mut self) -> Result<T, Fault> {
         let index = self.next;
@@ -97,9 +102,20 @@ impl<'r> Columns<'r> {
         Ok(stored.map(|stored| String::from_utf8_lossy(stored).into_owned()))
     }
 
+    /// Takes such a text, which is always there.
+    pub(super) fn shown(&mut self) -> Result<String, Fault> {
+        Ok(self.shown_opt()?.unwrap_or_default())
+    }
+
+    /// Takes the id of a job, whatever it is.
+    pub(super) fn about(&mut self) -> Result<About, Fault> {
+        let id = self.shown()?;
+        Ok(id.parse().map_or(About::Row(id), About::Job))
+    }
+
     /// Takes a word, if there is one that this library knows: a newer one may have written
     /// others.
-    fn known<T: FromStr>(&mut self) -> Result<Option<T>, Fault> {
+    pub(super) fn known<T: FromStr>(&mut self) -> Result<Option<T>, Fault> {
         let stored: Option<&str> = self.take()?;
         Ok(stored.and_then(|stored| stored.parse().ok()))
     }
@@ -166,11 +182,15 @@ fn broken(column: &str, stored: &dyn Display, rule: impl Display) -> Fault {
 /// The place of the row number among the columns of `expired.sql`, after those of a record.
 pub(super) const EXPIRED_SEQ: usize = 31;
 
+/// The place of whether the job is live among the columns of `verify_records.sql`, after those of a
+/// record.
+pub(super) const IS_LIVE: usize = 31;
+
 /// The place of the row number among the columns of `claim.sql`.
 pub(super) const CHOSEN_SEQ: usize = 0;
 
 /// Reads a job of any state; the columns of `job.sql` and `finished.sql`, and those of
-/// `expired.sql` but for its last.
+/// `expired.sql` and `verify_records.sql` but for their last.
 pub(super) fn record(row: &SqliteRow) -> Result<JobRecord, Fault> {
     let mut columns = Columns::of(row);
     Ok(JobRecord {

@@ -153,6 +153,14 @@ statements! {
     tables = include_str!("sql/tables.sql");
     unknown_types = include_str!("sql/unknown_types.sql");
     unread = include_str!("sql/unread.sql");
+    verify_counter = include_str!("sql/verify_counter.sql");
+    verify_dedupe = include_str!("sql/verify_dedupe.sql");
+    verify_histories = include_str!("sql/verify_histories.sql");
+    verify_keys = include_str!("sql/verify_keys.sql");
+    verify_records = include_str!("sql/verify_records.sql");
+    verify_tokens = include_str!("sql/verify_tokens.sql");
+    verify_twice = include_str!("sql/verify_twice.sql");
+    verify_windows = include_str!("sql/verify_windows.sql");
     waiting = include_str!("sql/waiting.sql");
     waiting_sample = include_str!("sql/waiting_sample.sql");
 }

@@ -15,7 +15,7 @@ use super::statements::SqlQuery;
 use super::{SqliteStore, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement, Verified,
 };
 use crate::store::listing::Listing;
 use crate::store::{
@@ -313,6 +313,10 @@ impl Admin for SqliteStore {
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
         self.listed_waiting(job_type, schema, after, count).await
+    }
+
+    async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {
+        self.verified(limit).await
     }
 
     async fn prune(&self, retention: &Retention, count: usize) -> Result<Pruned, StoreError> {

@@ -20,6 +20,7 @@ mod large;
 mod listen;
 mod surroundings;
 mod unreadable;
+mod verify;
 mod stage;
 mod waits;
 pub(super) mod world;

@@ -2,9 +2,10 @@
 
 use sqlx::postgres::PgConnectOptions;
 
-use super::world::{Ground, World, done, jobs, options_of, refusal, request};
+use super::world::{Ground, World, done, job, jobs, options_of, refusal, request};
 use crate::error::StoreErrorKind;
 use crate::store::postgres::PostgresStore;
+use crate::store::tests::lively::{JOBS, lively};
 use crate::store::{Admin, Edit, Retention, Store, Versions};
 
 /// What the documentation says a program needs that does not migrate.
@@ -81,10 +82,37 @@ async fn a_role_that_may_only_use_the_tables_can_do_everything_but_migrate() {
     store.unknown_types(&[]).await.expect("unknown_types");
     store.unread(&[]).await.expect("unread");
     store.waiting().await.expect("waiting");
+    let verified = store.verify(9).await.expect("verify");
+    assert!(verified.is_sound(), "{verified}");
     let name = &claimed[0].job_type;
     let sampled = store.waiting_sample(name, 1, None, 5).await;
     sampled.expect("waiting_sample");
     assert_eq!(store.counts().await.expect("counts").total(), 3);
+    store.close().await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_role_that_may_only_read_can_verify() {
+    let Some(mut world) = World::new().await else {
+        return;
+    };
+    lively(&world.store, job).await;
+    let reads = [
+        GRANTS[0],
+        "grant select on all tables in schema {q} to {role}",
+    ];
+    let connect = role(&mut world, &reads).await;
+    let store = PostgresStore::open(options_of(&connect, &world.schema)).await;
+    let store = store.expect("it may look at the tables");
+
+    let verified = store.verify(9).await.expect("verify");
+
+    assert_eq!(
+        (verified.is_sound(), verified.jobs),
+        (true, JOBS.0),
+        "{verified}"
+    );
     store.close().await;
     world.end().await;
 }

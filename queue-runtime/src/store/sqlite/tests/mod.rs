@@ -8,5 +8,6 @@ mod schema;
 mod same_as_memory;
 mod statements;
 mod unreadable;
+mod verify;
 pub(super) mod world;
 mod writer;

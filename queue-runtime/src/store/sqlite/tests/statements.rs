@@ -63,7 +63,7 @@ async fn only_counting_walks_over_a_table() {
     // Nor these, which are about live jobs and dead letters.
     let live = ["waiting"];
     for (name, sql) in Statements::new().all() {
-        if whole.contains(&name) {
+        if whole.contains(&name) || name.starts_with("verify_") {
             continue;
         }
         let plan = plan(&mut conn, sql.text()).await;

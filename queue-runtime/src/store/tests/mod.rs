@@ -1,0 +1,3 @@
+//! What the tests of several stores share.
+
+pub(super) mod lively;
