@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{LockfileError, Report, parse, write};
+use super::{LockfileError, PACKAGE, Report, parse, write};
 use crate::handler::{Field, JobDef};
 use crate::job::shape::{Member, Shape, Struct};
 use crate::job::{Backoff, Contract, DedupeUntil, OnDuplicate};
@@ -77,6 +77,7 @@ fn member(field: &Field) -> Member {
 
 fn settings(def: &JobDef) -> Vec<(String, String)> {
     let mut settings = vec![
+        (PACKAGE, def.source.package.to_owned()),
         ("queue", def.queue.to_owned()),
         ("priority", def.priority.to_string()),
         ("retries", def.retries.to_string()),

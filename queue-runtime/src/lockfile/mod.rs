@@ -10,16 +10,21 @@ mod report;
 mod text;
 mod parse;
 mod words;
+mod linked;
 pub mod deploy;
 
 #[cfg(feature = "shapes")]
 pub use contracts::{check, contracts, render};
+pub use linked::missing;
 pub use parse::{LockfileError, parse};
 pub use report::Report;
 pub use text::write;
 
 /// The number of the file's form. A build reads its own and lower ones.
 pub const FORMAT: u32 = 1;
+
+/// The setting that says which package has a job.
+const PACKAGE: &str = "package";
 
 /// What the file is called, beside the `Cargo.toml` of the package that checks it.
 pub const FILE_NAME: &str = "jobs.lock";

@@ -10,6 +10,7 @@ use super::hooks::{HookList, Hooks};
 use crate::error::{BuildError, WorkerError};
 use crate::handler::{Data, DataMap, Job, JobDef};
 use crate::job::{QueueName, WorkerId};
+use crate::lockfile;
 use crate::pipeline::declare::Registry;
 use crate::queue::Queue;
 use crate::rules::lease::LeaseTimes;
@@ -56,6 +57,7 @@ pub struct WorkerBuilder {
     queues: Option<Vec<String>>,
     listed: Vec<&'static JobDef>,
     required: Vec<&'static JobDef>,
+    expected: Vec<&'static str>,
     data: DataMap,
     hooks: HookList,
     config: Config,
@@ -69,10 +71,27 @@ impl WorkerBuilder {
             queues: None,
             listed: Vec::new(),
             required: Vec::new(),
+            expected: Vec::new(),
             data: DataMap::default(),
             hooks: HookList::default(),
             config: Config::default(),
         }
+    }
+
+    /// Refuses to build a worker that lacks a job of this `jobs.lock`, and says which line links the
+    /// library that has it. A library that nothing refers to is left out by the linker, jobs and all.
+    ///
+    /// ```no_run
+    /// # use queue_runtime::{Queue, Worker};
+    /// # let queue = Queue::in_memory();
+    /// # const LOCK: &str = "";
+    /// // const LOCK: &str = include_str!("../jobs.lock");
+    /// let worker = Worker::builder(&queue).expects(LOCK).build()?;
+    /// # Ok::<(), queue_runtime::BuildError>(())
+    /// ```
+    pub fn expects(mut self, lockfile: &'static str) -> Self {
+        self.expected.push(lockfile);
+        self
     }
 
     /// Gives the handlers a value that they take as `Data<T>`. A `Data<T>` or `Arc<T>` that is
@@ -303,6 +322,11 @@ impl WorkerBuilder {
                 )
             })
             .collect();
+        let expected = self.expected.iter().map(|text| {
+            let missing = lockfile::missing(&registry, text);
+            missing.unwrap_or_else(|error| vec![format!("jobs.lock: {error}")])
+        });
+        let missing: Vec<_> = missing.into_iter().chain(expected.flatten()).collect();
         if missing.is_empty() {
             Ok(registry)
         } else {

@@ -104,6 +104,7 @@ job \"ship:order\"
   dedupe order.id
   dedupe_until finished
   on_duplicate keep
+  package queue-tests
   priority 0
   queue default
   retries 5
@@ -295,7 +296,7 @@ fn a_damaged_file_is_an_error_that_names_the_line() {
             "job \"ship",
             "line 6: a quoted text is not ended",
         ),
-        ("  schema 1\n", "", "line 16: no `schema` before it"),
+        ("  schema 1\n", "", "line 17: no `schema` before it"),
         (
             "  schema 1",
             "  schema 1 downcast",
@@ -304,50 +305,50 @@ fn a_damaged_file_is_an_error_that_names_the_line() {
         (
             "  retries 5",
             "  queue other",
-            "line 15: `queue` stands here twice",
+            "line 16: `queue` stands here twice",
         ),
-        ("  retries 5", "  retries", "line 15: a value is missing"),
+        ("  retries 5", "  retries", "line 16: a value is missing"),
         (
             "  retries 5",
             "   retries 5",
-            "line 15: is not indented by steps of two spaces",
+            "line 16: is not indented by steps of two spaces",
         ),
         (
             "  retries 5",
             "<<<<<<< HEAD",
-            "line 15: a merge was not finished here",
+            "line 16: a merge was not finished here",
         ),
         (
             "      id: u64",
             "      id: u65",
-            "line 20: `u65` is no shape",
+            "line 21: `u65` is no shape",
         ),
-        ("      id: u64", "      id u64", "line 20: `:` expected"),
+        ("      id: u64", "      id u64", "line 21: `:` expected"),
         (
             "      id: u64",
             "      lines: u64",
-            "line 21: field `lines` stands here twice",
+            "line 22: field `lines` stands here twice",
         ),
         (
             "      id: u64",
             "        id: u64",
-            "line 20: is indented too far",
+            "line 21: is indented too far",
         ),
         (
             "list of struct",
             "list off struct",
-            "line 21: `of` expected, `off` found",
+            "line 22: `of` expected, `off` found",
         ),
         (
             "sku: text",
             "sku: same as Order",
-            "line 23: nothing around it is called `Order`",
+            "line 24: nothing around it is called `Order`",
         ),
-        ("sku: text", "sku: map", "line 24: `key:` is missing"),
+        ("sku: text", "sku: map", "line 25: `key:` is missing"),
         (
             "sku: text",
             "sku: 99999999999 times u8",
-            "line 23: `99999999999` is no shape",
+            "line 24: `99999999999` is no shape",
         ),
     ];
     for (from, to, expected) in damages {
@@ -360,7 +361,7 @@ fn a_damaged_file_is_an_error_that_names_the_line() {
     let told = parse(cut).expect_err("cut off");
     assert_eq!(
         told.to_string(),
-        "line 17: `payload` of job `ship:order` is missing"
+        "line 18: `payload` of job `ship:order` is missing"
     );
     assert_eq!(
         parse("").expect_err("empty").to_string(),
@@ -373,7 +374,7 @@ fn a_damaged_file_is_an_error_that_names_the_line() {
     let told = parse(&deep).expect_err("too deep");
     assert_eq!(
         told.to_string(),
-        "line 23: shapes are too deep inside one another"
+        "line 24: shapes are too deep inside one another"
     );
 }
 
@@ -396,7 +397,7 @@ fn places_that_are_not_seen_are_listed() {
 #[test]
 fn the_page_shows_what_is_written_and_said() {
     let page = include_str!("../../../docs/lockfile.md");
-    assert!(page.contains(FIRST));
+    assert!(page.contains(&FIRST.replace("queue-tests", "my-jobs")));
     let report = check(&jobs::<with_another_order::ShipJob>(), FIRST).expect("not damaged");
     assert!(page.contains(&report.to_string()), "{report}");
 }
