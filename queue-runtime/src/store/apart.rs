@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::job::{Claimed, Settled, Settlement};
 
 /// Settles as the store does. What the store refuses for what one job holds is logged and answered
-/// as stale: the job keeps its lease until that runs out, and somebody has to look.
+/// as stale: the job keeps its lease until that runs out, and then waits for somebody to look.
 ///
 /// # Errors
 /// The store's, if it is about more than one job's values.
@@ -51,8 +51,8 @@ async fn one_by_one(
                     job_id = %settlement.id,
                     error = %refused,
                     cause = ?std::error::Error::source(&refused),
-                    "the store refuses to record what became of a job; it stays as it is until \
-                     somebody looks"
+                    "the store refuses to record what became of a job; when its lease has run out its \
+                     rescue is refused as well, until somebody looks"
                 );
                 Settled::Stale
             }

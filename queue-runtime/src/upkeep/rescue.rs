@@ -3,15 +3,20 @@
 //! The store applies it only where the token still matches and the lease has still run out, so a
 //! lease that was renewed a moment ago is left alone and two rescuers take a job once.
 
+use std::collections::HashSet;
+
 use crate::error::StoreError;
 use crate::handler::JobDef;
-use crate::job::{JobEvent, JobRecord, JobType, Outcome, Settled};
+use crate::job::{JobEvent, JobRecord, JobType, Lease, Outcome, Settled};
 use crate::rules::transition::{self, RetryPolicy, Standing};
 use crate::seam::Seam;
 use crate::store::{Store, apart};
 
 /// The most jobs that one statement takes; more follow at once.
 const BATCH_MAX: usize = 100;
+
+/// The most jobs that one round leaves alone before it ends.
+const LEFT_MAX: usize = 10_000;
 
 /// Rescues every job whose lease has run out, and reports each that was taken.
 ///
@@ -24,11 +29,16 @@ pub(crate) async fn rescue(
     seam: &dyn Seam,
     report: &(dyn Fn(JobEvent) + Sync),
 ) -> Result<(), StoreError> {
+    // What was not taken stays at the head of the list; others wait behind it.
+    let mut left: HashSet<Lease> = HashSet::new();
     loop {
-        let expired = store.expired(BATCH_MAX).await?;
+        let limit = BATCH_MAX + left.len();
+        let expired = store.expired(limit).await?;
         let now = store.now().await?;
         let decided: Vec<_> = expired
             .iter()
+            .filter(|job| lease(job).is_none_or(|lease| !left.contains(&lease)))
+            .take(BATCH_MAX)
             .filter_map(|job| {
                 let backoff = find(&job.job_type).map_or(limits.backoff, |def| def.backoff);
                 let policy = RetryPolicy { backoff, ..limits };
@@ -43,18 +53,24 @@ pub(crate) async fn rescue(
         }
         let settlements: Vec<_> = decided.iter().map(|(_, change)| change.clone()).collect();
         let answers = apart::settle(store, &settlements).await?;
-        let mut took_any = false;
         for ((job, _), answer) in decided.iter().zip(answers) {
-            if let Some(event) = event(job, answer) {
-                report(event);
-                took_any = true;
+            match event(job, answer) {
+                Some(event) => report(event),
+                // Somebody else takes it or renews it, or the store cannot record it.
+                None => left.extend(lease(job)),
             }
         }
-        // Somebody else takes the same jobs, or renews them: let them.
-        if !took_any || expired.len() < BATCH_MAX {
+        if expired.len() < limit || left.len() >= LEFT_MAX {
             return Ok(());
         }
     }
+}
+
+fn lease(job: &JobRecord) -> Option<Lease> {
+    Some(Lease {
+        id: job.id,
+        token: job.lock_token?,
+    })
 }
 
 fn event(job: &JobRecord, answer: Settled) -> Option<JobEvent> {

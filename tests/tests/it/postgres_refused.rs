@@ -109,3 +109,50 @@ async fn a_job_that_cannot_be_ended_takes_no_neighbours_along() {
     queue.close().await;
     server.end().await;
 }
+
+/// A hundred are as many as a rescue takes at once.
+#[tokio::test]
+async fn a_crowd_of_jobs_that_cannot_be_ended_hides_no_lost_job_from_the_rescue() {
+    const TIED: u32 = 100;
+    let Some(server) = Server::new() else { return };
+    let (queue, pool) = (server.open().await, server.pool().await);
+    let all = (0..=TIED).map(|n| EndsTogetherJob { n });
+    queue.enqueue_all(all).await.expect("enqueued");
+    let schema = server.schema();
+    // All leases have ended; the one that can be ended has ended last.
+    let leases_end = format!(
+        "update {schema}.jobs
+         set status = 'processing', locked_until = now() - interval '1 minute', crashes = 2,
+           locked_by = 'gone@1', lock_token = nextval('{schema}.lease_tokens'),
+           started_at = now(), attempts = 1;
+         update {schema}.jobs
+         set locked_until = now() - interval '1 second', crashes = 0
+         where payload like '%{TIED}%';
+         create table {schema}.orders (job uuid references {schema}.jobs (id));
+         insert into {schema}.orders
+         select id from {schema}.jobs where crashes = 2"
+    );
+    run(&pool, leases_end).await;
+    let mut events = queue.events();
+    let worker = Worker::builder(&queue)
+        .job::<EndsTogetherJob>()
+        .data(tokio::sync::Barrier::new(1));
+    let done = async {
+        loop {
+            let event = soon("the rescue", events.recv()).await.expect("it lives");
+            if matches!(event, JobEvent::Rescued { .. }) {
+                break;
+            }
+        }
+    };
+    worker
+        .run_until(done)
+        .await
+        .expect("no loop of it has ended");
+
+    let counts = queue.counts().await.expect("it answers");
+    assert_eq!(counts.processing, u64::from(TIED), "{counts:?}");
+    run(&pool, format!("drop table {schema}.orders")).await;
+    queue.close().await;
+    server.end().await;
+}
