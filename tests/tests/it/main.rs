@@ -27,6 +27,7 @@ mod stores;
 mod schemas;
 mod churn;
 mod completing;
+mod shown;
 mod processes;
 mod signals;
 mod sql_function;
