@@ -17,6 +17,7 @@ mod quotes;
 mod named_tests;
 mod requirements;
 mod fault_reports;
+mod guarantees;
 mod lifecycle;
 mod errors;
 mod defaults;
