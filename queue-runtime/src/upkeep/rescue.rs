@@ -4,6 +4,7 @@
 //! lease that was renewed a moment ago is left alone and two rescuers take a job once.
 
 use crate::error::StoreError;
+use crate::failpoint;
 use crate::handler::JobDef;
 use crate::job::{JobEvent, JobRecord, JobType, Outcome, Settled};
 use crate::rules::transition::{self, RetryPolicy, Standing};
@@ -42,6 +43,7 @@ pub(crate) async fn rescue(
             return Ok(());
         }
         let settlements: Vec<_> = decided.iter().map(|(_, change)| change.clone()).collect();
+        failpoint::point!("rescue.decided");
         let answers = apart::settle(store, &settlements).await?;
         let mut took_any = false;
         for ((job, _), answer) in decided.iter().zip(answers) {
