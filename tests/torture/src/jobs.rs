@@ -22,6 +22,8 @@ pub enum Kind {
     Keyed,
     /// Has an idempotency key; its request is made twice.
     Asked,
+    /// Enqueues another after its effect.
+    Followed,
     /// Takes its effect in the transaction that completes it.
     Booked,
     /// Is due up to 3 s after it was made.
@@ -43,12 +45,13 @@ pub enum Kind {
 }
 
 /// All kinds, with how many of a thousand requests of a load are of each. The rest are no-ops.
-const SHARES: [(Kind, u64); 14] = [
+const SHARES: [(Kind, u64); 15] = [
     (Kind::Noop, 0),
     (Kind::Pause, 200),
     (Kind::Flaky, 80),
     (Kind::Keyed, 25),
     (Kind::Asked, 25),
+    (Kind::Followed, 20),
     (Kind::Booked, 30),
     (Kind::Delayed, 20),
     (Kind::Panicking, 10),
@@ -63,8 +66,8 @@ const SHARES: [(Kind, u64); 14] = [
 /// Requests that share a dedupe key.
 const KEYS: u64 = 20;
 
-/// How long an attempt of a slow job may take.
-pub const LIMIT: Duration = Duration::from_millis(200);
+/// The numbers of requests that handlers make are the handler's own and this.
+pub const FOLLOWERS: u64 = 1_000_000_000;
 
 /// The pause after a failure.
 pub const PAUSE: Duration = Duration::from_millis(50);
@@ -141,6 +144,7 @@ impl Request {
             Kind::Keyed => keyed::enqueue(queue, n, shared_key(n)).id(job).await,
             Kind::Asked if self.is_repeat => asked::enqueue(queue, n).await,
             Kind::Asked => asked::enqueue(queue, n).id(job).await,
+            Kind::Followed => followed::enqueue(queue, n).id(job).await,
             Kind::Booked => booked::enqueue(queue, n).id(job).await,
             Kind::Delayed => {
                 let delay = Duration::from_millis(n * 37 % 3_000);
@@ -173,6 +177,7 @@ pub fn all(worker: WorkerBuilder) -> WorkerBuilder {
         .job::<FlakyJob>()
         .job::<KeyedJob>()
         .job::<AskedJob>()
+        .job::<FollowedJob>()
         .job::<BookedJob>()
         .job::<PanickingJob>()
         .job::<SlowJob>()
@@ -247,6 +252,20 @@ async fn asked(n: u64, ctx: JobContext, site: Data<Site>) -> Result<(), JobError
     let _ = n;
     start(&site, &ctx)?;
     effect(&site, &ctx)
+}
+
+#[job(retries = 200, backoff = "fixed(50ms)")]
+async fn followed(n: u64, ctx: JobContext, site: Data<Site>) -> Result<(), JobError> {
+    start(&site, &ctx)?;
+    effect(&site, &ctx)?;
+    let n = n + FOLLOWERS;
+    let follower = asked::enqueue(&ctx, n);
+    let job = follower.job_id();
+    site.ledger.note(&Entry::Intent(n, Kind::Asked, job))?;
+    let sent = follower.await?;
+    site.ledger
+        .note(&Entry::Accepted(n, sent.id, sent.duplicate))?;
+    Ok(())
 }
 
 #[job(retries = 200, backoff = "fixed(50ms)")]

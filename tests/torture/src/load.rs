@@ -103,7 +103,11 @@ fn report(load: Load, history: &History) -> Summary {
         violation.invariant == Invariant::I2 && violation.said.contains("is not there")
     };
     Summary {
-        jobs: history.requests.len() as u64,
+        jobs: history
+            .jobs
+            .values()
+            .filter(|seen| seen.record.is_some())
+            .count() as u64,
         kills: load.kills,
         lost: violations.iter().filter(lost).count(),
         double_effects: history.double_effects(),

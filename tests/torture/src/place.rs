@@ -144,6 +144,20 @@ impl Place {
         }
     }
 
+    /// Says what is wrong with a file itself, if anything is.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn damage(&self, queue: &Queue) -> Result<Option<String>> {
+        if self.schema.is_some() {
+            return Ok(None);
+        }
+        let mut tx = queue.begin().await?;
+        let check = sqlx::query_scalar("pragma integrity_check");
+        let said: String = check.fetch_one(&mut *tx).await?;
+        Ok((said != "ok").then_some(said))
+    }
+
     /// Removes what is on a server; a file goes with its folder.
     ///
     /// # Errors

@@ -59,6 +59,9 @@ pub async fn at_rest(queue: &Queue, within: Duration) -> Result<bool> {
 /// # Errors
 /// If the store or a ledger cannot be read.
 pub async fn history(rig: &Rig, queue: &Queue) -> Result<History> {
+    if let Some(damage) = rig.place.damage(queue).await? {
+        anyhow::bail!("the file is damaged: {damage}");
+    }
     let mut history = History {
         interrupted: rig.interrupted().clone(),
         crashes_max: 100,

@@ -280,7 +280,8 @@ fn i8_two_jobs_of_a_key_at_once_and_two_jobs_of_a_request_are_found() {
         history.add_lines([("p0".to_owned(), Entry::Accepted(1, id(PLAIN), false))]);
     });
     planted(&[Invariant::I8], |history| {
-        history.add_lines([("p0".to_owned(), Entry::Accepted(2, id(PLAIN), false))]);
+        let request = history.requests.entry(2).or_default();
+        request.accepted = vec![(id(PLAIN), false); 2];
     });
 }
 

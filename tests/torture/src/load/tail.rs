@@ -1,4 +1,4 @@
-//! Reads what producers write down while they do.
+//! Reads what producers, and handlers that enqueue, write down while they do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -33,7 +33,7 @@ impl Tail {
         for file in std::fs::read_dir(&self.folder)? {
             let path = file?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with('p') && name.ends_with(".ledger") {
+            if name.ends_with(".ledger") {
                 self.read_on(&path)?;
             }
         }
