@@ -38,14 +38,18 @@ pub enum Kind {
     Failing,
     /// Goes on when its process is told so, in its first attempt.
     Held,
-    /// The same, and a second one waits behind the first.
+    /// The same, in its first and its second attempt.
+    HeldTwice,
+    /// The same, in its second attempt.
+    HeldLate,
+    /// The same as held, and a second one waits behind the first.
     Behind,
     /// Is due in an hour.
     Later,
 }
 
 /// All kinds, with how many of a thousand requests of a load are of each. The rest are no-ops.
-const SHARES: [(Kind, u64); 15] = [
+const SHARES: [(Kind, u64); 17] = [
     (Kind::Noop, 0),
     (Kind::Pause, 200),
     (Kind::Flaky, 80),
@@ -59,6 +63,8 @@ const SHARES: [(Kind, u64); 15] = [
     (Kind::Poison, 1),
     (Kind::Failing, 4),
     (Kind::Held, 0),
+    (Kind::HeldTwice, 0),
+    (Kind::HeldLate, 0),
     (Kind::Behind, 0),
     (Kind::Later, 0),
 ];
@@ -154,7 +160,9 @@ impl Request {
             Kind::Slow => slow::enqueue(queue, n).id(job).await,
             Kind::Poison => poison::enqueue(queue, n).id(job).await,
             Kind::Failing => failing::enqueue(queue, n).id(job).await,
-            Kind::Held => held::enqueue(queue, n).id(job).await,
+            Kind::Held => held::enqueue(queue, n, vec![1]).id(job).await,
+            Kind::HeldTwice => held::enqueue(queue, n, vec![1, 2]).id(job).await,
+            Kind::HeldLate => held::enqueue(queue, n, vec![2]).id(job).await,
             Kind::Behind => behind::enqueue(queue, n, 1).id(job).await,
             Kind::Later => {
                 let hour = Duration::from_hours(1);
@@ -311,9 +319,14 @@ async fn failing(n: u64, ctx: JobContext, site: Data<Site>) -> Result<(), JobErr
 }
 
 #[job(retries = 200, backoff = "fixed(50ms)", timeout = "none")]
-async fn held(n: u64, ctx: JobContext, site: Data<Site>) -> Result<(), JobError> {
+async fn held(
+    n: u64,
+    attempts: Vec<u32>,
+    ctx: JobContext,
+    site: Data<Site>,
+) -> Result<(), JobError> {
     start(&site, &ctx)?;
-    if ctx.attempt() == 1 {
+    if attempts.contains(&ctx.attempt()) {
         let _dropped = Said::at_drop(format!("dropped {n}"));
         site.say(&format!("holding {n}"));
         site.go.wait().await;

@@ -86,6 +86,7 @@ fn cells() -> Vec<Cell> {
         "C17" "rescue.decided" upkeep::rescuer "rescued by a peer; no final row touched";
         "C17d" "rescue.decided" upkeep::rescuers_twice "the same after two rescuers";
         "C17f" "rescue.decided" upkeep::frozen_rescuer "a late rescue is refused";
+        "C17g" "rescue.decided" upkeep::late_rescuer "a late rescue does not take the next run";
         "C18" "claim.uncommitted" claim::due_jobs "all due jobs run; the sum is constant";
         "C18p" "promote.uncommitted" settle::promotion "the one behind waits until the end is stored";
         "C21" "shutdown.unflushed" settle::unflushed "only what was not recorded runs again";
@@ -93,6 +94,7 @@ fn cells() -> Vec<Cell> {
         "C24" "cancel.untold" claim::cancel_untold "cancelled, once";
         "F1" "(frozen in a handler)" claim::frozen_in_a_handler "the late handler is stopped";
         "F2" "settle.unsent" claim::frozen_with_a_result "the late result is refused";
+        "F3" "settle.unsent" claim::late_result "the late result does not end the next run";
     };
     let tables = cells! {
         "C22a" "migrate.begun" upkeep::migration "the next start makes the tables";

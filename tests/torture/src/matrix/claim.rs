@@ -224,3 +224,27 @@ pub(super) async fn frozen_with_a_result(world: &mut World) -> Result<()> {
     );
     world.assert_job(job, Done, &[Lost, Success], &[1, 2]).await
 }
+
+/// A process freezes with a result that it has not sent; another runs the job again; the first goes
+/// on meanwhile, and its result does not end that run.
+pub(super) async fn late_result(world: &mut World) -> Result<()> {
+    let job = world.ask(Kind::HeldLate).await?;
+    let armed = format!("{}:freeze", world.point);
+    let frozen = world.start("work", &["tell=lost"], Some(&armed))?;
+    world.rig.line(&frozen, "at ").await?;
+    world.rig.note_interrupted(&frozen);
+    if world.is_locked().await? {
+        return super::again();
+    }
+    let other = world.start("work", &[], None)?;
+    world.rig.line(&other, "holding").await?;
+
+    world.rig.signal(&frozen, Signal::Cont).await?;
+    world.rig.line(&frozen, &format!("lost {job} 1")).await?;
+    world.assert_second_lease(job).await?;
+    world.rig.tell(&other, "go").await?;
+    world.until_is(job, Done).await?;
+    world.rig.stop(&frozen).await?;
+    world.rig.stop(&other).await?;
+    world.assert_job(job, Done, &[Lost, Success], &[1, 2]).await
+}

@@ -81,6 +81,34 @@ pub(super) async fn frozen_rescuer(world: &mut World) -> Result<()> {
     world.assert_job(lost, Done, &[Lost, Success], &[2]).await
 }
 
+/// A rescuer freezes with a job on its list that another one rescues, and runs when the first goes on.
+pub(super) async fn late_rescuer(world: &mut World) -> Result<()> {
+    let job = world.ask(Kind::HeldTwice).await?;
+    let killed = world.start("work", &[], None)?;
+    world.rig.line(&killed, "holding").await?;
+    world.rig.kill(&killed).await?;
+    let armed = format!("{}:freeze", world.point);
+    let frozen = world.start("work", &[], Some(&armed))?;
+    world.rig.line(&frozen, "at ").await?;
+    world.rig.note_interrupted(&frozen);
+    if world.is_locked().await? {
+        return super::again();
+    }
+    // It has no slot beside the job, so what comes after is for the one that goes on.
+    let other = world.start("work", &["concurrency=1"], None)?;
+    world.rig.line(&other, "holding").await?;
+
+    world.rig.signal(&frozen, Signal::Cont).await?;
+    let next = world.ask(Kind::Noop).await?;
+    world.until_is(next, Done).await?;
+    world.rig.stop(&frozen).await?;
+    world.assert_second_lease(job).await?;
+    world.rig.tell(&other, "go").await?;
+    world.until_is(job, Done).await?;
+    world.rig.stop(&other).await?;
+    world.assert_job(job, Done, &[Lost, Success], &[2]).await
+}
+
 /// A process dies while it makes the tables; the next one brings them up to date.
 pub(super) async fn migration(world: &mut World) -> Result<()> {
     dies_migrating(world, 1).await?;

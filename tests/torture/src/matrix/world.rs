@@ -272,6 +272,20 @@ impl World {
         Ok(())
     }
 
+    /// Asserts that a job runs for the second time, after one crash.
+    pub(super) async fn assert_second_lease(&self, job: JobId) -> Result<()> {
+        let record = self.record(job).await?;
+        let attempts = self.attempts(job).await?;
+        let outcomes: Vec<_> = attempts.iter().map(|attempt| attempt.outcome).collect();
+        ensure!(
+            (record.state, record.attempts, record.crashes) == (JobState::Processing, 2, 1)
+                && outcomes == [Some(OutcomeKind::Lost), None]
+                && record.lock_token == attempts.last().map(|attempt| attempt.token),
+            "not under its second lease: {record:?} {attempts:?}"
+        );
+        Ok(())
+    }
+
     /// Evaluates the invariants.
     pub(super) async fn check(&self) -> Result<()> {
         let mut history = reading::history(&self.rig, self.queue()?).await?;
