@@ -38,3 +38,4 @@ pub mod reading;
 pub mod load;
 pub mod matrix;
 pub mod summary;
+pub mod plan;

@@ -2,7 +2,8 @@
 //!
 //! `torture load store=sqlite|postgres [jobs=20000] [kills=10] [seed=1]` runs a load with random
 //! kills; `torture matrix store=sqlite|postgres [trials=3] [cell=C05]` the crash matrix, for which it
-//! is built with the feature `failpoints`. The last line is one JSON object; the program fails if an invariant does not hold.
+//! is built with the feature `failpoints`; `torture all stores=<name>,<name> [long=yes] [seed=1]` both,
+//! on each store. The last line is one JSON object; the program fails if an invariant does not hold.
 
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use queue_torture::load::{self, Load};
 use queue_torture::matrix;
 use queue_torture::part::{self, Arguments};
+use queue_torture::plan;
 use queue_torture::summary::Summary;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 4)]
@@ -57,8 +59,9 @@ async fn run() -> Result<ExitCode> {
             let trials = arguments.number("trials", 3)?;
             matrix::run(store, trials, arguments.get("cell")).await?
         }
+        "all" => plan::all(&arguments).await?,
         "load" => load(&arguments).await?,
-        other => bail!("expected `matrix` or `load`, found {other:?}"),
+        other => bail!("expected `all`, `matrix` or `load`, found {other:?}"),
     };
     println!("{}", summary.line());
     Ok(match summary.violations {
