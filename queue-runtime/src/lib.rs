@@ -76,6 +76,7 @@
 //! - `postgres`: the store on a Postgres server.
 //! - `tls-rustls`: encrypted connections to it.
 //! - `shapes`: what [`lockfile`] compares; `queue-testkit` turns it on.
+//! - `failpoints`: for the tests of this library, and for nothing else.
 //!
 //! # For maintainers
 //!
@@ -92,6 +93,8 @@ pub mod error;
 pub mod job;
 pub mod rules;
 pub mod seam;
+#[doc(hidden)]
+pub mod failpoint;
 pub mod store;
 pub mod observe;
 pub mod cache;

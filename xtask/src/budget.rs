@@ -8,7 +8,6 @@ use crate::report::Suite;
 /// Budgets for suites that start processes, compilers or real stores.
 const BUDGETS: [(&str, u32); 13] = [
     ("conformance", 180),
-    ("crash", 180),
     ("deploying", 60),
     ("faults", 90),
     ("histories", 240),
@@ -19,6 +18,7 @@ const BUDGETS: [(&str, u32); 13] = [
     ("queue_runtime", 60),
     ("servers", 60),
     ("tidy", 10),
+    ("torture", 360),
     ("ui", 480),
 ];
 

@@ -9,6 +9,7 @@ mod serve;
 mod budget;
 mod versions;
 mod examples;
+mod torture;
 mod foreground;
 mod run;
 
@@ -40,6 +41,13 @@ Chores:
             `// run(postgres): -- <arguments>` runs with a throw-away server, whose URL stands
             for `{postgres}`; it is skipped like a test when there is no server.
             The last line of an example must be a JSON object.
+  torture [--long] [--store sqlite|postgres] [--seed <n>]
+            Kills processes: at each point of a job's life, three times each, and at random under
+            a load of 20,000 jobs, ten times; then checks what must hold. With `--long` 30 times
+            each, and under 300,000 jobs 100 times (SQLite: 200,000 and 50), in a release build.
+            The kinds of jobs and the faults follow from the seed. Prints a table, the history of
+            what breaks a promise, and one JSON object as its last line. Needs a Postgres as `test`
+            does, unless the store is SQLite.
   postgres [--durable] [--bin <folder>]
             Starts a throw-away Postgres, prints its URL on one line, and stops it at Ctrl-C
             or when the input closes. Give the URL to a test runner of your own as
@@ -84,6 +92,7 @@ fn chore(arguments: &[String]) -> Result<()> {
                 [word, ..] => bail!("test: unknown argument `{word}`; see `cargo xtask help`"),
             }
         }
+        ["torture", rest @ ..] => torture::run(rest),
         ["examples"] => examples::run(None),
         ["examples", name] => examples::run(Some(name)),
         ["postgres", rest @ ..] => foreground::postgres(rest),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use self::prepare::{Options, prepare};
 use crate::backend::Backend;
 use crate::error::{EnqueueError, StoreError, StoreErrorKind};
+use crate::failpoint;
 use crate::handler::{Job, JobContext};
 use crate::job::{Due, JobEvent, JobId, JobRecord, JobState, NewJob};
 use crate::rules::limits;
@@ -222,6 +223,7 @@ impl<'q, J: Job> Enqueue<'q, J> {
             return repeated(&new, &stored);
         }
         let is_staged = self.tx.is_some();
+        failpoint::point!("enqueue.unsent");
         let inserted = match self.tx {
             None => {
                 self.backend
@@ -235,6 +237,8 @@ impl<'q, J: Job> Enqueue<'q, J> {
                     .await?
             }
         };
+        failpoint::point!("enqueue.staged", if is_staged);
+        failpoint::point!("enqueue.unanswered", if !is_staged);
         let answer = inserted.into_iter().next().ok_or_else(no_answer)?;
         let told = (!is_staged).then_some(self.backend);
         conclude(told, &new, answer)
@@ -298,10 +302,13 @@ impl<'q, J: Job> EnqueueAll<'q, J> {
             })?);
         }
         let is_staged = self.tx.is_some();
+        failpoint::point!("enqueue.unsent");
         let inserted = match self.tx {
             None => self.backend.store().insert(&jobs).await?,
             Some(tx) => self.backend.insert_in(tx, &jobs).await?,
         };
+        failpoint::point!("enqueue.staged", if is_staged);
+        failpoint::point!("enqueue.unanswered", if !is_staged);
         if inserted.len() != jobs.len() {
             return Err(no_answer().into());
         }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::failpoint;
 use crate::handler::{AttemptStop, StopReason};
 use crate::job::Lease;
 use crate::rules::lease::{LeaseTimes, renews};
@@ -185,6 +186,7 @@ pub(crate) async fn renew(
         return Ok(());
     }
     let answers = heartbeat.extend(&wanted, times.lease).await?;
+    failpoint::point!("cancel.untold", if answers.contains(&Extended::Cancel));
     leases.answered(wanted.into_iter().zip(answers), times, asked);
     Ok(())
 }

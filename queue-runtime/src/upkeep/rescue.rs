@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use crate::error::StoreError;
+use crate::failpoint;
 use crate::handler::JobDef;
 use crate::job::{JobEvent, JobRecord, JobType, Lease, Outcome, Settled};
 use crate::rules::transition::{self, RetryPolicy, Standing};
@@ -52,6 +53,7 @@ pub(crate) async fn rescue(
             return Ok(());
         }
         let settlements: Vec<_> = decided.iter().map(|(_, change)| change.clone()).collect();
+        failpoint::point!("rescue.decided");
         let answers = apart::settle(store, &settlements).await?;
         for ((job, _), answer) in decided.iter().zip(answers) {
             match event(job, answer) {

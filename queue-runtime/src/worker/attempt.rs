@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::Shared;
 use crate::cache::{Prepared, Published, Ticket};
+use crate::failpoint;
 use crate::handler::{AttemptStop, JobContext, JobDef, JobValue, RunCx, StopReason};
 use crate::job::{Claimed, Outcome, OutcomeKind};
 use crate::pipeline::dispatch::{self, Ran};
@@ -87,6 +88,7 @@ async fn street(shared: &Shared, def: &JobDef, cx: &RunCx, stop: &AttemptStop) -
             Ok(ticket) => ticket,
             Err(outcome) => return Ran::Ended(outcome),
         };
+        failpoint::point!("handler.unpolled");
         let ran = dispatch::run(def, cx, stop, shared.backend.seam().as_ref()).await;
         let ran = match stop.is_staged() {
             true => confirmed(shared, cx.context(), ran).await,

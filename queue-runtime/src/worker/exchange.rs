@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 
 use super::Shared;
 use crate::error::StoreError;
+use crate::failpoint;
 use crate::job::{Claimed, Settled};
 use crate::pipeline::settle::{self, Pending};
 use crate::store::{ClaimRequest, apart};
@@ -98,11 +99,14 @@ async fn exchange(shared: Arc<Shared>, batch: Vec<Pending>, request: ClaimReques
         .map(|pending| pending.settlement.clone())
         .collect();
     let answer = async {
+        failpoint::point!("settle.unsent", if !settlements.is_empty());
         let (mut settled, claimed) = match (settlements.as_slice(), request.limit) {
             (settlements, 0) => (apart::settle(store, settlements).await?, Vec::new()),
             ([], _) => (Vec::new(), store.claim(&request).await?),
             (settlements, _) => apart::exchange(store, settlements, &request).await?,
         };
+        failpoint::point!("settle.unheard", if !settled.is_empty());
+        failpoint::point!("claim.unheard", if !claimed.is_empty());
         for (pending, answer) in batch.iter().zip(&mut settled) {
             if pending.is_uncertain && *answer == Settled::Stale {
                 // Without an answer it stays what the store said.

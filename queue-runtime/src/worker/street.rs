@@ -20,6 +20,7 @@ use super::attempt::Finished;
 use super::exchange::{Exchanged, Exchanging, UnderWay, wait};
 use super::{Shared, attempt, chores, shutdown};
 use crate::error::{StoreError, WorkerError};
+use crate::failpoint;
 use crate::handler::StopReason;
 use crate::job::{Change, JobEvent, Outcome, QueueName};
 use crate::pipeline::claim::Claims;
@@ -200,6 +201,7 @@ impl Street {
         if batch.is_empty() && request.limit == 0 {
             return None;
         }
+        failpoint::point!("shutdown.unflushed", if self.phase != Phase::Working && !batch.is_empty());
         Some(Exchanging::begin(Arc::clone(&self.shared), batch, request))
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{interval, timeout};
+use xtask::programs::Build;
 
 use crate::place::Place;
 use crate::{AFTER, BEFORE, audit};
@@ -47,7 +48,7 @@ impl<'p> Fleet<'p> {
     pub(crate) async fn new(place: &'p Place) -> Self {
         Self {
             place,
-            programs: built().await,
+            programs: built(),
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
     }
@@ -211,39 +212,19 @@ async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     assert!(held.is_ok(), "not within {PATIENCE:?}: {what}");
 }
 
-/// Builds both programs where this test was built, and returns where they are.
-///
-/// They are chosen from the whole workspace, as the suites are: so the crates that they are made of
-/// have the features that those have, and are there already.
-async fn built() -> BTreeMap<String, PathBuf> {
+/// Builds both programs where this test was built, and returns where they are, by release.
+fn built() -> BTreeMap<String, PathBuf> {
     let test = std::env::current_exe().expect("this test");
-    let target = test.ancestors().nth(3).expect("<target>/<profile>/deps");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Cargo's word at run time: the one at build time may be of another checkout.
-    let here = std::env::var_os("CARGO_MANIFEST_DIR");
-    let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let names = [BEFORE, AFTER].map(|release| format!("deploy-{release}"));
-    let output = Command::new(cargo)
-        .current_dir(here)
-        .args(["build", "--locked", "--workspace", "--message-format=json"])
-        .args(["--bin", &names[0], "--bin", &names[1]])
-        .arg("--target-dir")
-        .arg(target)
-        .stderr(Stdio::inherit())
-        .output()
-        .await
-        .expect("cargo runs");
-    assert!(output.status.success(), "the programs do not build");
-    let output = String::from_utf8(output.stdout).expect("text");
-    let messages = output
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    let program = |message: Value| {
-        let release = message["target"]["name"]
-            .as_str()?
-            .strip_prefix("deploy-")?;
-        let path = message["executable"].as_str()?;
-        Some((release.to_owned(), PathBuf::from(path)))
+    let build = Build {
+        names: &[&names[0], &names[1]],
+        target: test.ancestors().nth(3),
+        ..Build::default()
     };
-    messages.filter_map(program).collect()
+    let programs = build.run().expect("both programs build");
+    let release = |(name, path): (String, PathBuf)| {
+        let release = name.strip_prefix("deploy-")?.to_owned();
+        Some((release, path))
+    };
+    programs.into_iter().filter_map(release).collect()
 }

@@ -31,7 +31,7 @@ enum Covers {
     Stages,
 }
 
-const TABLE: [Row; 28] = [
+const TABLE: [Row; 29] = [
     // L0: words, data only.
     row(0, "words", "time", Covers::Everything),
     row(0, "words", "error", Covers::Everything),
@@ -50,6 +50,7 @@ const TABLE: [Row; 28] = [
     row(2, "store", "store::migration", Covers::Everything),
     row(2, "observe", "observe", Covers::Everything),
     row(2, SEAM, "seam", Covers::Everything),
+    row(2, "failpoint", "failpoint", Covers::Everything),
     // L3: backends, which never import each other.
     row(3, "memory", "store::memory", Covers::Everything),
     row(3, "sqlite", "store::sqlite", Covers::Everything),

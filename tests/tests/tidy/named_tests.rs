@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use crate::tree::Tree;
 
 /// Where the first word of a path leads, if it is not a test binary.
-const ROOTS: [(&str, &str); 3] = [
+const ROOTS: [(&str, &str); 4] = [
     ("conformance", "queue-testkit/src/conformance"),
     ("queue_runtime", "queue-runtime/src"),
     ("queue_testkit", "queue-testkit/src"),
+    ("torture", "tests/torture/tests/torture"),
 ];
 
 /// The functions of a tree by their names.
@@ -76,7 +77,10 @@ fn a_test_is_found_by_its_name_and_at_its_path() {
     let tree = Tree::sample(&[
         ("tests/tests/rules.rs", "fn decides() {}"),
         ("tests/tests/it/leases.rs", "async fn runs_once() {}"),
-        ("tests/tests/crash/main.rs", "async fn loses_nothing() {}"),
+        (
+            "tests/tests/known_bad/main.rs",
+            "async fn loses_nothing() {}",
+        ),
         (
             "queue-testkit/src/conformance/claim.rs",
             "pub async fn takes() {}",
@@ -91,7 +95,7 @@ fn a_test_is_found_by_its_name_and_at_its_path() {
     for there in [
         "rules::decides",
         "it::leases::runs_once",
-        "crash::loses_nothing",
+        "known_bad::loses_nothing",
         "conformance::claim::takes",
         "queue_runtime::store::sqlite::tests::file::opens",
         "tests/ui/fail/no.rs",

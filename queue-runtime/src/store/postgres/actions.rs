@@ -13,6 +13,7 @@ use super::instant::At;
 use super::rows::{self, Columns, ids, limit, span_ms};
 use super::settle::settle;
 use super::statements::Statements;
+use crate::failpoint;
 use crate::job::{JobId, JobRecord, JobState, OutcomeKind, Settled, Settlement};
 use crate::store::{Cancelling, Pruned, Retention};
 
@@ -200,6 +201,7 @@ impl Work for Prune<'_> {
             .bind(now)
             .fetch_all(&mut *conn)
             .await?;
+        failpoint::point!("prune.uncommitted", if !jobs.is_empty());
         Ok(Pruned {
             jobs: jobs.len() as u64,
             idempotency_keys: keys.len() as u64,

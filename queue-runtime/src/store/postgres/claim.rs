@@ -11,6 +11,7 @@ use super::instant::At;
 use super::lanes;
 use super::rows::{self, Lane, Taken, column, ids, limit, span_ms};
 use super::statements::Statements;
+use crate::failpoint;
 use crate::job::Claimed;
 use crate::store::ClaimRequest;
 
@@ -120,6 +121,7 @@ impl Claim<'_> {
             }
         }
         done.claimed = ordered(taken, self.asked);
+        failpoint::point!("claim.uncommitted", if !done.claimed.is_empty());
         Ok(done)
     }
 

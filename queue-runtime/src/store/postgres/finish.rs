@@ -9,6 +9,7 @@ use super::error::Fault;
 use super::instant::At;
 use super::rows::{Columns, column, ids};
 use super::statements::Statements;
+use crate::failpoint;
 use crate::job::{DeadReason, JobId, JobState, LeaseToken, OutcomeKind};
 
 /// Jobs of one statement; its file bounds it as well, so that the planner knows.
@@ -224,5 +225,6 @@ pub(super) async fn promote(
         .bind(now)
         .fetch_all(&mut *conn)
         .await?;
+    failpoint::point!("promote.uncommitted", if !promoted.is_empty());
     Ok(!promoted.is_empty())
 }

@@ -16,6 +16,7 @@ use super::options::PostgresOptions;
 use super::rows::{Columns, span_ms};
 use super::statements::Statements;
 use crate::error::StoreError;
+use crate::failpoint;
 use crate::job::{Lease, LeaseToken};
 use crate::store::{Extended, Heartbeat};
 
@@ -70,6 +71,7 @@ impl PostgresHeartbeat {
             .bind(now)
             .fetch_all(&mut *tx)
             .await?;
+        failpoint::point!("heartbeat.uncommitted");
         tx.commit().await?;
         rows.iter()
             .map(|row| {

@@ -13,6 +13,7 @@ use super::instant::At;
 use super::probe::probed;
 use super::rows::{column, ids, span_ms};
 use super::statements::Statements;
+use crate::failpoint;
 use crate::job::{Due, JobState, NewJob};
 use crate::store::Inserted;
 use crate::store::round::{self, Offered as _, Plan, Probed};
@@ -43,6 +44,7 @@ impl Work for Insert<'_> {
             self.write(conn, &plan).await?;
             answers.extend(plan.answers);
             rest = later;
+            failpoint::point!("insert.halfway", if !rest.is_empty());
         }
         Ok(answers)
     }

@@ -14,6 +14,7 @@ use super::error::{Fault, lacks_our_tables, store_error};
 use super::rows::Columns;
 use super::statements::{Statements, bound};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::failpoint;
 pub use crate::store::migration::Migration;
 use crate::store::migration::{Applied, next};
 
@@ -148,6 +149,7 @@ pub(super) async fn migrate(
             apply(&mut tx, statements, schema, now, change).await?;
         }
         tx.commit().await.map_err(failed)?;
+        failpoint::point!("migrate.committed");
     }
 }
 
@@ -176,9 +178,11 @@ async fn apply(
                 .execute(&mut *conn)
                 .await?;
         }
+        failpoint::point!("migrate.begun");
         sqlx::raw_sql(AssertSqlSafe(change.sql.clone()))
             .execute(&mut *conn)
             .await?;
+        failpoint::point!("migrate.changed");
         statements
             .migrations_record
             .query()
@@ -188,7 +192,9 @@ async fn apply(
             .execute(&mut *conn)
             .await
     };
-    make.await.map(drop).map_err(failed)
+    make.await.map(drop).map_err(failed)?;
+    failpoint::point!("migrate.recorded");
+    Ok(())
 }
 
 /// The schema is missing and could not be made; a wrong name reads like a lack of rights otherwise.

@@ -10,6 +10,7 @@ use super::finish::{AttemptKey, BATCH_MAX, Final, finish};
 use super::instant::At;
 use super::rows::{Columns, column, ids, span_ms};
 use super::statements::Statements;
+use crate::failpoint;
 use crate::job::{Change, JobState, LeaseToken, Settled, Settlement};
 
 /// Settles inside the open transaction; also says whether a job became claimable.
@@ -37,6 +38,7 @@ pub(super) async fn settle(
     }
     let mut answers = vec![Settled::Stale; settlements.len()];
     let waiting = back(conn, statements, now, &queued).await?;
+    failpoint::point!("settle.requeued", if !waiting.is_empty());
     let mut wake = false;
     for (settlement, delay) in &queued {
         if waiting.contains(&key(settlement)) {
@@ -52,6 +54,7 @@ pub(super) async fn settle(
             answers[tried[&job.key()]] = Settled::Applied(job.state);
         }
     }
+    failpoint::point!("settle.uncommitted", if answers.iter().any(|answer| *answer != Settled::Stale));
     Ok((answers, wake | ended.wake))
 }
 

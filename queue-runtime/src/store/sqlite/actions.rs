@@ -7,6 +7,7 @@ use super::error::Fault;
 use super::rows::{self, Columns, json, limit, span_ms};
 use super::settle::{Final, Found, finish, found};
 use super::statements::Statements;
+use crate::failpoint;
 use crate::job::{JobId, JobRecord, JobState, OutcomeKind};
 use crate::store::{Cancelling, Pruned, Retention};
 use crate::time::Timestamp;
@@ -122,6 +123,7 @@ pub(super) async fn prune(
         .bind(now.as_millis())
         .fetch_all(&mut *conn)
         .await?;
+    failpoint::point!("prune.uncommitted", if !seqs.is_empty());
     Ok(Pruned {
         jobs: seqs.len() as u64,
         idempotency_keys: keys.len() as u64,

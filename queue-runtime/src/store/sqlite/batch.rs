@@ -14,6 +14,7 @@ use super::ops::{Answer, Op};
 use super::rows::Columns;
 use super::statements::Statements;
 use super::{actions, claim, insert, replay, settle};
+use crate::failpoint;
 use crate::job::{Claimed, Settlement};
 use crate::store::{ClaimRequest, Inserted, Replaying};
 use crate::time::Timestamp;
@@ -136,6 +137,7 @@ impl Batch<'_> {
     ) -> Result<Vec<Claimed>, Fault> {
         let (claimed, unreadable) = claim::claim(self.conn, self.statements, now, request).await?;
         self.note(unreadable);
+        failpoint::point!("claim.uncommitted", if !claimed.is_empty());
         Ok(claimed)
     }
 

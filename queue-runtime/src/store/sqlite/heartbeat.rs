@@ -16,6 +16,7 @@ use super::rows::{Columns, json, span_ms};
 use super::statements::Statements;
 use super::turn::Turn;
 use crate::error::StoreError;
+use crate::failpoint;
 use crate::job::{JobId, Lease, LeaseToken};
 use crate::store::{Extended, Heartbeat};
 
@@ -71,6 +72,7 @@ impl SqliteHeartbeat {
             .bind(now)
             .fetch_all(&mut *conn)
             .await?;
+        failpoint::point!("heartbeat.uncommitted");
         conn.execute("commit").await?;
         rows.iter()
             .map(|row| {

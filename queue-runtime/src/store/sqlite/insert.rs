@@ -12,6 +12,7 @@ use super::error::Fault;
 use super::probe::probed;
 use super::rows::{Batch, json, span_ms};
 use super::statements::{Sql, Statements};
+use crate::failpoint;
 use crate::job::JobState;
 use crate::store::Inserted;
 use crate::store::round::{self, Offered as _, Plan, Probed};
@@ -45,6 +46,7 @@ pub(super) async fn insert(
         store.write(&plan).await?;
         answers.extend(plan.answers);
         rest = later;
+        failpoint::point!("insert.halfway", if !rest.is_empty());
     }
     Ok(answers)
 }

@@ -12,6 +12,7 @@ use super::error::{Fault, lacks_our_tables, store_error};
 use super::rows::{Columns, json};
 use super::statements::{PREFIX, Statements};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::failpoint;
 pub use crate::store::migration::Migration;
 use crate::store::migration::{Applied, next};
 
@@ -64,6 +65,7 @@ pub(super) async fn migrate(
                 return Err(error);
             }
         };
+        failpoint::point!("migrate.committed");
     }
 }
 
@@ -86,9 +88,11 @@ async fn apply(
             .query()
             .execute(&mut *conn)
             .await?;
+        failpoint::point!("migrate.begun");
         sqlx::raw_sql(AssertSqlSafe(migration.sql.clone()))
             .execute(&mut *conn)
             .await?;
+        failpoint::point!("migrate.changed");
         statements
             .migrations_record
             .query()
@@ -99,7 +103,10 @@ async fn apply(
             .await
     };
     match change.await {
-        Ok(_) => Ok(()),
+        Ok(_) => {
+            failpoint::point!("migrate.recorded");
+            Ok(())
+        }
         Err(error) => Err(store_error("migrate", error)),
     }
 }

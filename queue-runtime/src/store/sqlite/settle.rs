@@ -8,6 +8,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use super::error::Fault;
 use super::rows::{Columns, json, span_ms};
 use super::statements::{Sql, Statements};
+use crate::failpoint;
 use crate::job::{
     Change, DeadReason, JobId, JobState, LeaseToken, OutcomeKind, Settled, Settlement,
 };
@@ -100,8 +101,10 @@ pub(super) async fn settle(
     }
     if !queued.is_empty() {
         apply(conn, &statements.settle_back, json(&queued), now).await?;
+        failpoint::point!("settle.requeued");
     }
     wake |= finish(conn, statements, now, &finals).await?;
+    failpoint::point!("settle.uncommitted", if !settled.is_empty());
     Ok((answers, wake))
 }
 
@@ -151,6 +154,7 @@ pub(super) async fn finish(
         .bind(now.as_millis())
         .fetch_all(&mut *conn)
         .await?;
+    failpoint::point!("promote.uncommitted", if !promoted.is_empty());
     Ok(!promoted.is_empty())
 }
 
