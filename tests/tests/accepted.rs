@@ -56,6 +56,7 @@ accepted! {
     "../ui/pass/raw_identifiers.rs" raw_identifiers;
     "../ui/pass/retry_if_takes_any_path.rs" retry_if_takes_any_path;
     "../ui/pass/shadowed_std_names.rs" shadowed_std_names;
+    "../ui/pass/the_librarys_own_types_as_arguments.rs" the_librarys_own_types_as_arguments;
     "../ui/pass/the_reference_job.rs" the_reference_job;
 }
 
