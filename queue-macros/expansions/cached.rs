@@ -2,8 +2,11 @@
 
 #[cfg(feature = "shop")]
 pub(crate) async fn refresh_product(
+    #[allow(unused_variables)]
     product_id: u64,
+    #[allow(unused_variables)]
     shop: Shop,
+    #[allow(unused_variables)]
     version: u64,
 ) -> Result<Refreshed<Product>, ShopError> {
     load(product_id, shop, version).await

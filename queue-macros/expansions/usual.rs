@@ -4,6 +4,7 @@
 pub async fn send_welcome(
     ctx: JobContext,
     mailer: Data<Mailer>,
+    #[allow(unused_variables)]
     user_id: UserId,
     email: &str,
     locale: Option<String>,

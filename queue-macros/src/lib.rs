@@ -105,10 +105,11 @@ use parse::Item;
 /// `"90s"`, `"1h30m"`. The longest is `36500d`, of a deadline `3653d`, and of `dedupe_until` and
 /// `idempotency_for` `366d`.
 ///
-/// **Keys** name payload fields. `dedupe = "user_id, order.id"` and `dedupe(user_id, order.id)` are lists,
-/// whose values never run into each other; `dedupe = "user-{user_id}"` is a template as in `format!`. Each
-/// value implements `KeyPart`: integers, `bool`, `char`, strings and options of them do, floats and maps do
-/// not. In a template it also implements `Display`.
+/// **Keys** name payload arguments as the function calls them, whatever they are stored as, and fields inside
+/// them. `dedupe = "user_id, order.id"` and `dedupe(user_id, order.id)` are lists, whose values never run into
+/// each other; `dedupe = "user-{user_id}"` is a template as in `format!`. Each value implements `KeyPart`:
+/// integers, `bool`, `char`, strings and options of them do, floats and maps do not. In a template it also
+/// implements `Display`. An argument in a key counts as used.
 ///
 /// **Schemas** number the shape of the payload. A worker takes no job of a higher schema than it reads. A job of
 /// a lower one goes through `upcast`, once per step, before it is decoded: stored under schema 1 and read by a
@@ -128,8 +129,8 @@ use parse::Item;
 /// Unknown, repeated and misspelt options; values of the wrong kind or out of range; durations and backoffs
 /// that cannot be read; options that need another one, or could never take effect beside another; keys that
 /// name no payload field, or a field that cannot be a key; functions of another signature behind an option; arguments that cannot be stored or injected; results and errors that cannot be recorded;
-/// a future that is not `Send`; and every `enqueue` with wrong, swapped or missing arguments. All mistakes of
-/// one attribute show in one build, each at its place.
+/// a future that is not `Send`; and every `enqueue` with wrong, swapped or missing arguments. All mistakes that
+/// the attribute finds by itself show in one build, each at its place.
 ///
 /// Not found at compile time, but when the worker is built: state that no `Data<T>` provides, and two jobs of
 /// one name.
@@ -173,7 +174,10 @@ fn expand_job(attr: TokenStream, item: TokenStream) -> TokenStream {
             let written = parse::options(attr, &mut errors);
             let job = validate::job(&written, &function, &mut errors);
             let items = job.as_ref().map(expand::items);
-            let function = function.cleaned();
+            let in_keys = || job.iter().flat_map(|job| job.keys.fields());
+            // A key that could not be read may name any argument.
+            let is_used = |name: &_| errors.count() > 0 || in_keys().any(|used| used == name);
+            let function = function.cleaned(is_used);
             quote!(#function #items)
         }
         Item::Other { keyword } => {

@@ -22,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) arguments: Vec<Arg>,
     /// `None` for a function without a `->`.
     pub(crate) output: Option<Type>,
+    /// The type of a success is called `Refreshed`.
+    pub(crate) returns_refreshed: bool,
     pub(crate) name: String,
     pub(crate) policy: Policy,
     pub(crate) keys: Keys,
@@ -121,8 +123,33 @@ pub(crate) struct Keys {
     pub(crate) idempotency: Option<Key>,
     pub(crate) cache: Option<Key>,
     pub(crate) version: Option<KeyPath>,
-    /// A `cache` was asked for and is wrong: then nothing is known about what the job returns.
+    /// A `cache` or its `version` was asked for and is wrong: then nothing is known about what the job returns.
     pub(crate) cache_broken: bool,
+}
+
+impl Keys {
+    /// The payload fields that any of the keys names.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &Ident> {
+        let Self {
+            dedupe,
+            idempotency,
+            cache,
+            version,
+            ..
+        } = self;
+        let keys = [dedupe, idempotency, cache].into_iter().flatten();
+        let version = version.iter().map(|path| &path.field);
+        keys.flat_map(Key::fields).chain(version)
+    }
+}
+
+impl Key {
+    fn fields(&self) -> Vec<&Ident> {
+        match self {
+            Self::List(paths) => paths.iter().map(|path| &path.field).collect(),
+            Self::Template(_, fields) => fields.iter().collect(),
+        }
+    }
 }
 
 /// A key whose first names are fields of the payload.

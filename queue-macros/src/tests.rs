@@ -78,6 +78,19 @@ fn each_mistake_in_an_option_is_one_error_that_shows_the_accepted_form() {
         &["`retries` takes a whole number, as in `retries = 5`"],
     );
     check(
+        "dedupe_for = \"1h\"",
+        &[
+            "unknown `#[job]` option `dedupe_for`; write `dedupe_until`, as in `dedupe_until = \"1h\"`",
+        ],
+    );
+    check(
+        "schema = 2, upcast = |_, _| Ok(())",
+        &[
+            "`upcast` takes the name of a function, not a closure; write a `fn` and name it here, as in \
+             `upcast = to_next_schema`",
+        ],
+    );
+    check(
         "retries = 5;",
         &["`retries` takes a whole number, as in `retries = 5`"],
     );
@@ -367,7 +380,7 @@ fn a_wrong_option_leaves_the_items_in_place_and_a_wrong_signature_leaves_the_fun
         "{wrong_signature}"
     );
     assert!(
-        wrong_signature.starts_with("fn f (a : u8) { }"),
+        wrong_signature.starts_with("fn f (# [allow (unused_variables)] a : u8) { }"),
         "{wrong_signature}"
     );
 }
@@ -378,4 +391,113 @@ fn a_half_typed_body_is_passed_on_unread() {
         expand_job(TokenStream::new(), tokens("async fn f(a: u8) { a. let }")).to_string();
     assert!(expanded.contains("{ a . let }"), "{expanded}");
     assert!(!expanded.contains("compile_error"), "{expanded}");
+}
+
+#[test]
+fn a_key_says_what_to_write_for_a_stored_name_an_option_and_a_path_through_one() {
+    #[track_caller]
+    fn check(key: &str, expected: &str) {
+        let function = "async fn f(id: Option<u64>, order: Option<Order>, lines: Vec<Line>,
+            #[arg(rename = \"uid\", alias = \"user\")] user_id: u64) {}";
+        let said = messages(&format!("dedupe = \"{key}\""), function);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert_eq!(said[0].lines().next(), Some(expected));
+    }
+    check(
+        "u:{id}-{user_id}",
+        "`dedupe`: `id` may be absent, which no template can show; write the list form, \
+         `dedupe = \"id, user_id\"`",
+    );
+    check(
+        "uid",
+        "`dedupe`: `uid` is a stored name, and a key takes the names of arguments; write `user_id`",
+    );
+    check(
+        "u:{user}",
+        "`dedupe`: `user` is a stored name, and a key takes the names of arguments; write `user_id`",
+    );
+    check(
+        "order.id",
+        "`dedupe`: a path cannot go through an `Option`, which `order` is; take `id` as an argument of \
+         its own",
+    );
+    check(
+        "user_id, lines.0",
+        "`dedupe`: a path cannot go through a `Vec`, which `lines` is; take that part as an argument of its own",
+    );
+}
+
+#[test]
+fn a_function_of_the_wrong_form_hides_no_mistake_in_a_key() {
+    #[track_caller]
+    fn check(function: &str, expected: &[&str]) {
+        let said = messages("dedupe = \"user_idd\"", function);
+        let first_lines: Vec<_> = said.iter().filter_map(|said| said.lines().next()).collect();
+        assert_eq!(first_lines, expected, "{function}");
+    }
+    let unknown = "`dedupe`: no payload field `user_idd`; did you mean `user_id`?";
+    check(
+        "fn f(user_id: u64) {}",
+        &[
+            "a `#[job]` function is async; write `async fn`, and put blocking work into \
+             `tokio::task::spawn_blocking`",
+            unknown,
+        ],
+    );
+    check(
+        "async fn f(user_id: u64, names: &[String]) {}",
+        &[
+            "a payload is stored, so it cannot be borrowed as `&[String]`; write `Vec<String>`",
+            unknown,
+        ],
+    );
+    // A borrowed argument that the key does name, and one whose name nobody knows: no second error.
+    check(
+        "async fn f(user_idd: &[String]) {}",
+        &["a payload is stored, so it cannot be borrowed as `&[String]`; write `Vec<String>`"],
+    );
+    check(
+        "async fn f((user_idd, b): (u64, u64)) {}",
+        &["an argument of a job is a plain name; take it apart in the body"],
+    );
+}
+
+#[test]
+fn serde_on_an_argument_is_answered_with_what_to_write() {
+    #[track_caller]
+    fn check(attr: &str, expected: &str) {
+        let function = format!("async fn f({attr} user_id: u64) {{}}");
+        assert_eq!(messages("", &function), [expected]);
+        let written = expand_job(TokenStream::new(), tokens(&function)).to_string();
+        assert!(!written.contains("# [serde"), "{written}");
+    }
+    check(
+        "#[serde(default)]",
+        "`#[serde(..)]` has no effect on an argument of a job; write `#[arg(default)]`",
+    );
+    check(
+        "#[serde(rename = \"uid\", alias = \"user\")]",
+        "`#[serde(..)]` has no effect on an argument of a job; write \
+         `#[arg(rename = \"uid\", alias = \"user\")]`",
+    );
+    check(
+        "#[serde(with = \"hex\")]",
+        "`#[serde(..)]` has no effect on an argument of a job; `#[arg(..)]` takes `default`, `rename`, \
+         `alias`, and whatever else serde can do goes on a type of your own",
+    );
+    check(
+        "#[inject] #[serde(default)]",
+        "`#[serde(..)]` has no effect on an injected argument, which is not stored; remove it",
+    );
+}
+
+#[test]
+fn a_second_job_attribute_is_one_error_and_is_taken_off() {
+    let function =
+        "#[queue_runtime::job(retries = 3)] #[job(retries = 4)] async fn f(user_id: u64) {}";
+    let expected =
+        "`#[job]` stands on this function more than once; keep one of them, with all the options";
+    assert_eq!(messages("", function), [expected]);
+    let written = expand_job(TokenStream::new(), tokens(function)).to_string();
+    assert!(!written.contains("retries"), "{written}");
 }

@@ -15,8 +15,8 @@ pub use crate::error::PayloadError;
 pub use crate::handler::{
     ByClassify, ByDefault, CacheVersion, Classify, Data, DataMap, Field, Inject, IntoJobError, Job,
     JobContext, JobDef, JobError, JobOutput, JobReturn, JobValue, KeyPart, KeyTexts, KeyWriter,
-    Need, Probe, Refreshed, RefreshedOutput, Registration, RunCx, RunResult, Source, Upcast,
-    decode, ended,
+    Need, Probe, Refreshed, RefreshedOutput, Registration, RunCx, RunResult, Source,
+    UncachedOutput, Upcast, decode, ended,
 };
 pub use crate::job::{Backoff, DedupeUntil, OnDuplicate, PayloadArg, PayloadReader, PayloadWriter};
 pub use crate::pipeline::enqueue::{Enqueue, EnqueueTarget};

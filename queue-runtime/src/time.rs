@@ -4,8 +4,12 @@
 //! worker of a queue shares. Spans inside one process are [`Duration`]s measured monotonically
 //! through the [seam](crate::seam); nothing here reads a clock.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::de::{Deserialize, Deserializer, Error as _, Unexpected};
+use serde::ser::{Serialize, Serializer};
 
 /// An instant on the store's clock, in whole milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -39,6 +43,17 @@ impl Timestamp {
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
+
+    /// Reads what `Display` writes, and RFC 3339 in its other forms.
+    fn read(text: &str) -> Option<Self> {
+        match text.strip_suffix(" ms") {
+            Some(millis) => millis.parse().ok().map(Self),
+            None => text
+                .parse::<chrono::DateTime<chrono::Utc>>()
+                .ok()
+                .map(Self::from),
+        }
+    }
 }
 
 /// Whole milliseconds of a span, saturating; a span below one millisecond counts as none.
@@ -71,6 +86,24 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// As it is displayed.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Reads any offset from UTC; what is shorter than a millisecond is cut off.
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        Self::read(&text).ok_or_else(|| {
+            let expected = &"an instant in RFC 3339, such as 2026-11-30T00:53:20.123Z";
+            D::Error::invalid_value(Unexpected::Str(&text), expected)
+        })
+    }
+}
+
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -95,6 +128,28 @@ mod tests {
             Timestamp::from_millis(i64::MAX).to_string(),
             "9223372036854775807 ms"
         );
+    }
+
+    #[test]
+    fn an_instant_is_stored_as_its_text_and_read_back() {
+        let far_off = [i64::MIN, 300_000_000_000_000, i64::MAX];
+        for millis in [0, -1, 1_796_000_000_123].into_iter().chain(far_off) {
+            let time = Timestamp::from_millis(millis);
+            let json = serde_json::to_string(&time).expect("it is text");
+            assert_eq!(json, format!("\"{time}\""));
+            let back = serde_json::from_str::<Timestamp>(&json).map_err(|e| e.to_string());
+            assert_eq!(back, Ok(time));
+        }
+    }
+
+    #[test]
+    fn an_instant_is_read_from_any_form_of_rfc_3339_and_from_nothing_else() {
+        let read = |text| Timestamp::read(text).map(Timestamp::as_millis);
+        assert_eq!(read("1970-01-01T01:00:01.5019+01:00"), Some(1_501));
+        assert_eq!(read("1970-01-01T00:00:01Z"), Some(1_000));
+        for wrong in ["", "1970-01-01", "1000", "1.5 ms", "yesterday"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

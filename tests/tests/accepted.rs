@@ -41,9 +41,11 @@ accepted! {
     "../ui/pass/a_job_in_a_function_body.rs" a_job_in_a_function_body;
     "../ui/pass/a_mut_argument.rs" a_mut_argument;
     "../ui/pass/a_payload_with_serde_derives.rs" a_payload_with_serde_derives;
+    "../ui/pass/a_result_type_called_refreshed.rs" a_result_type_called_refreshed;
     "../ui/pass/an_argument_called_queue.rs" an_argument_called_queue;
     "../ui/pass/an_argument_type_with_serde_alone.rs" an_argument_type_with_serde_alone;
     "../ui/pass/an_inject_type_of_the_users.rs" an_inject_type_of_the_users;
+    "../ui/pass/arguments_that_only_a_key_uses.rs" arguments_that_only_a_key_uses;
     "../ui/pass/attributes_on_the_job.rs" attributes_on_the_job;
     "../ui/pass/classified_errors.rs" classified_errors;
     "../ui/pass/derived_debug_shows_values.rs" derived_debug_shows_values;
@@ -56,6 +58,7 @@ accepted! {
     "../ui/pass/raw_identifiers.rs" raw_identifiers;
     "../ui/pass/retry_if_takes_any_path.rs" retry_if_takes_any_path;
     "../ui/pass/shadowed_std_names.rs" shadowed_std_names;
+    "../ui/pass/the_librarys_own_types_as_arguments.rs" the_librarys_own_types_as_arguments;
     "../ui/pass/the_reference_job.rs" the_reference_job;
 }
 

@@ -110,6 +110,7 @@ fn into_value(job: &Job, returned: &Returned) -> TokenStream {
     }
     let output = match job.keys.cache {
         Some(_) => "RefreshedOutput",
+        None if job.returns_refreshed => "UncachedOutput",
         None => "JobOutput",
     };
     returned.method("Ok", output, "into_value")

@@ -93,12 +93,22 @@ fn once<T>(slot: &mut Option<T>, name: &str, value: T) -> Result<(), String> {
 }
 
 fn percent(text: &str) -> Result<u8, String> {
-    let digits = text
-        .strip_suffix('%')
-        .ok_or_else(|| format!("`jitter` is a percentage; write `jitter = {text}%`"))?;
+    let digits = text.strip_suffix('%').ok_or_else(|| without_sign(text))?;
     digits
         .parse()
         .map_err(|_| format!("`jitter` takes whole percent, as in `jitter = 20%`; found `{text}`"))
+}
+
+/// What was meant by a jitter without `%`: `20`, or the fraction `0.2`.
+fn without_sign(text: &str) -> String {
+    let meant = match text.parse::<f64>() {
+        Ok(fraction) if text.contains('.') && (0.0..=1.0).contains(&fraction) => {
+            format!("{:.0}", fraction * 100.0)
+        }
+        _ if text.parse::<u8>().is_ok_and(|percent| percent <= 100) => text.to_owned(),
+        _ => "20".to_owned(),
+    };
+    format!("`jitter` is a percentage; write `jitter = {meant}%`")
 }
 
 fn part_names(kind: Kind) -> &'static [&'static str] {
@@ -237,6 +247,18 @@ mod tests {
         );
         check(
             "exponential(2s, jitter = 20)",
+            "`jitter` is a percentage; write `jitter = 20%`",
+        );
+        check(
+            "fixed(2s, jitter = 0.25)",
+            "`jitter` is a percentage; write `jitter = 25%`",
+        );
+        check(
+            "fixed(2s, jitter = 1.0)",
+            "`jitter` is a percentage; write `jitter = 100%`",
+        );
+        check(
+            "fixed(2s, jitter = some)",
             "`jitter` is a percentage; write `jitter = 20%`",
         );
         check(

@@ -8,7 +8,9 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, FnArg, Meta, Pat, Receiver, Signature, Token, Type, Visibility};
+use syn::{
+    Attribute, FnArg, Meta, Pat, PatType, Receiver, Signature, Token, Type, Visibility, parse_quote,
+};
 
 /// What stood under the attribute.
 pub(crate) enum Item {
@@ -24,6 +26,8 @@ pub(crate) enum Item {
 /// A function with its arguments taken apart.
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
+    /// More `#[job]`s, which are taken off: each would generate the same items again.
+    pub(crate) repeated: Vec<Attribute>,
     pub(crate) vis: Visibility,
     /// The signature without this macro's attributes on its arguments.
     pub(crate) sig: Signature,
@@ -42,19 +46,31 @@ pub(crate) struct Argument {
     pub(crate) inject: Option<Attribute>,
     /// `#[arg(..)]`
     pub(crate) options: Vec<Attribute>,
+    /// `#[serde(..)]`, which has no meaning here and is taken off for an error that says so.
+    pub(crate) serde: Vec<Attribute>,
     /// `#[cfg(..)]` or `#[cfg_attr(..)]`
     pub(crate) cfg: Option<Attribute>,
 }
 
 impl Function {
-    /// The function as the compiler shall see it.
-    pub(crate) fn cleaned(&self) -> TokenStream {
+    /// The function as the compiler shall see it. An argument that `is_used` is so whether or not the body
+    /// mentions it: the advice of the lint, an underscore before the name, would break the key.
+    pub(crate) fn cleaned(&self, is_used: impl Fn(&Ident) -> bool) -> TokenStream {
+        let mut sig = self.sig.clone();
+        for input in &mut sig.inputs {
+            if let FnArg::Typed(PatType { attrs, pat, .. }) = input
+                && let Pat::Ident(plain) = &**pat
+                && is_used(&plain.ident)
+            {
+                attrs.push(parse_quote!(#[allow(unused_variables)]));
+            }
+        }
         let mut tokens = TokenStream::new();
         self.attrs
             .iter()
             .for_each(|attr| attr.to_tokens(&mut tokens));
         self.vis.to_tokens(&mut tokens);
-        self.sig.to_tokens(&mut tokens);
+        sig.to_tokens(&mut tokens);
         tokens.extend(self.body.clone());
         tokens
     }
@@ -68,12 +84,13 @@ pub(crate) fn item(tokens: TokenStream) -> Item {
             sig: None, keyword, ..
         }) => Item::Other { keyword },
         Ok(Head {
-            attrs,
+            mut attrs,
             vis,
             sig: Some(mut sig),
             body,
             ..
         }) => {
+            let repeated = attrs.extract_if(.., |attr| is_job(attr)).collect();
             let inputs = std::mem::take(&mut sig.inputs);
             let mut receiver = None;
             let mut arguments = Vec::new();
@@ -89,6 +106,7 @@ pub(crate) fn item(tokens: TokenStream) -> Item {
                 .collect::<Punctuated<FnArg, Token![,]>>();
             Item::Function(Box::new(Function {
                 attrs,
+                repeated,
                 vis,
                 sig,
                 receiver,
@@ -99,14 +117,21 @@ pub(crate) fn item(tokens: TokenStream) -> Item {
     }
 }
 
+/// `#[job]`, also by a path: `#[queue_runtime::job(..)]`.
+fn is_job(attr: &Attribute) -> bool {
+    let last = attr.path().segments.last();
+    last.is_some_and(|last| last.ident == "job")
+}
+
 /// Takes this macro's attributes off `typed` and returns them with the rest of the argument.
-fn argument(typed: &mut syn::PatType) -> Argument {
+fn argument(typed: &mut PatType) -> Argument {
     let mut read = Argument {
         pat: (*typed.pat).clone(),
         ty: peel(&typed.ty).clone(),
         docs: Vec::new(),
         inject: None,
         options: Vec::new(),
+        serde: Vec::new(),
         cfg: None,
     };
     for attr in std::mem::take(&mut typed.attrs) {
@@ -114,6 +139,7 @@ fn argument(typed: &mut syn::PatType) -> Argument {
             Some("doc") => read.docs.push(attr),
             Some("inject") if matches!(attr.meta, Meta::Path(_)) => read.inject = Some(attr),
             Some("arg") => read.options.push(attr),
+            Some("serde") => read.serde.push(attr),
             Some("cfg" | "cfg_attr") => read.cfg = Some(attr),
             _ => typed.attrs.push(attr),
         }
@@ -200,16 +226,27 @@ mod tests {
     #[test]
     fn the_macros_own_attributes_leave_the_argument_and_the_others_stay() {
         let read = function(
-            "async fn f(#[doc = \"d\"] #[arg(default)] #[allow(unused)] a: u8, #[inject] t: Tenant) { a. }",
+            "async fn f(#[doc = \"d\"] #[arg(default)] #[serde(default)] #[allow(unused)] a: u8, #[inject] t: Tenant) { a. }",
         );
-        let cleaned = read.cleaned().to_string();
+        let cleaned = read.cleaned(|_| false).to_string();
         assert!(cleaned.contains("allow"), "{cleaned}");
-        for taken in ["doc", "arg", "inject"] {
+        for taken in ["doc", "arg", "inject", "serde"] {
             assert!(!cleaned.contains(taken), "{taken} in {cleaned}");
         }
         assert_eq!(read.arguments[0].docs.len(), 1);
         assert_eq!(read.arguments[0].options.len(), 1);
         assert!(read.arguments[1].inject.is_some());
+    }
+
+    #[test]
+    fn the_lint_on_unused_arguments_is_off_for_those_in_keys_alone() {
+        let read = function("async fn f(mut r#type: u8, b: u8) {}");
+        let cleaned = read.cleaned(|name| name == "r#type").to_string();
+        assert_eq!(cleaned.matches("unused_variables").count(), 1, "{cleaned}");
+        assert!(
+            cleaned.contains("(unused_variables)] mut r#type"),
+            "{cleaned}"
+        );
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn hole(text: &str, place: Range<usize>) -> Result<Hole, KeyFault> {
     }
     if name.contains('.') {
         return fault(format!(
-            "a template takes plain fields, not `{name}`; write the list form, as in `user_id, {name}`"
+            "a template takes plain fields, not `{name}`; write the list form, as in `\"{name}\"`"
         ));
     }
     Ok(Hole {
@@ -266,7 +266,7 @@ mod tests {
         );
         check(
             "u-{order.id}",
-            "a template takes plain fields, not `order.id`; write the list form, as in `user_id, order.id`",
+            "a template takes plain fields, not `order.id`; write the list form, as in `\"order.id\"`",
             2..12,
         );
     }

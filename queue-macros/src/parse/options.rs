@@ -58,23 +58,34 @@ pub(crate) fn options(attr: TokenStream, errors: &mut Errors) -> Vec<Written> {
         .collect()
 }
 
-/// Splits at the commas outside of any brackets, also the angle ones of a path.
+/// Splits at the commas outside of any brackets, also the angle ones of a path and the bars of a closure;
+/// and where a comma is missing, since a new option begins.
 fn split(attr: TokenStream, errors: &mut Errors) -> Vec<Vec<TokenTree>> {
-    let mut pieces = vec![Vec::new()];
+    let mut pieces: Vec<Vec<TokenTree>> = vec![Vec::new()];
     let mut angles = 0_u32;
-    for token in attr {
-        let sign = match &token {
-            TokenTree::Punct(punct) => punct.as_char(),
-            _ => ' ',
-        };
+    let mut in_bars = false;
+    let mut tokens = attr.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let sign = sign(&token);
+        let open = pieces.last_mut();
         match sign {
             '<' => angles += 1,
             '>' => angles = angles.saturating_sub(1),
+            '|' => in_bars = !in_bars && open.as_ref().is_some_and(|piece| may_open_bars(piece)),
             _ => {}
         }
-        let open = pieces.last_mut();
+        let outside = angles == 0 && !in_bars;
         match open {
-            Some(piece) if sign == ',' && angles == 0 => {
+            Some(piece) if outside && begins_option(piece, &token, tokens.peek()) => {
+                errors.at(
+                    &token,
+                    format!(
+                        "a comma is missing before `{token}`, as in `retries = 5, timeout = \"60s\"`"
+                    ),
+                );
+                pieces.push(vec![token]);
+            }
+            Some(piece) if sign == ',' && outside => {
                 if piece.is_empty() {
                     errors.at(
                         token,
@@ -90,6 +101,36 @@ fn split(attr: TokenStream, errors: &mut Errors) -> Vec<Vec<TokenTree>> {
     }
     pieces.retain(|piece| !piece.is_empty());
     pieces
+}
+
+fn sign(token: &TokenTree) -> char {
+    match token {
+        TokenTree::Punct(punct) => punct.as_char(),
+        _ => ' ',
+    }
+}
+
+/// Whether a closure may begin behind `piece`: at the value, or behind `move`.
+fn may_open_bars(piece: &[TokenTree]) -> bool {
+    match piece.last() {
+        Some(TokenTree::Ident(word)) => word == "move",
+        Some(last) => sign(last) == '=',
+        None => false,
+    }
+}
+
+/// Whether `token` is the name of another option: behind a whole value, and before `=` or a list.
+fn begins_option(piece: &[TokenTree], token: &TokenTree, next: Option<&TokenTree>) -> bool {
+    let behind_a_value = piece.len() >= 2
+        && piece.last().is_some_and(|last| match last {
+            TokenTree::Punct(_) => sign(last) == '>',
+            _ => true,
+        });
+    let before_its_own = next.is_some_and(|next| match next {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Parenthesis,
+        next => sign(next) == '=',
+    });
+    behind_a_value && before_its_own && matches!(token, TokenTree::Ident(_))
 }
 
 fn written(piece: Vec<TokenTree>, errors: &mut Errors) -> Option<Written> {
@@ -196,5 +237,41 @@ mod tests {
             2,
             "expected an option before this comma, as in `retries = 5`",
         );
+    }
+
+    #[test]
+    fn a_missing_comma_is_one_error_and_both_options_are_read() {
+        #[track_caller]
+        fn check(attr: &str, expected: &[&str]) {
+            let mut errors = Errors::default();
+            let tokens = attr.parse().expect("the case is made of tokens");
+            let names: Vec<String> = options(tokens, &mut errors)
+                .iter()
+                .map(Written::name)
+                .collect();
+            assert_eq!(names, expected, "{attr}");
+            let said = format!(
+                "a comma is missing before `{}`, as in `retries = 5, timeout = \"60s\"`",
+                expected[1]
+            );
+            assert_eq!(errors.messages(), [said], "{attr}");
+        }
+        check("retries = 3 timeout = \"3s\"", &["retries", "timeout"]);
+        check("derive(Clone) retries = 3", &["derive", "retries"]);
+        check("retries = 3 dedupe(user_id)", &["retries", "dedupe"]);
+        check("retry_if = f::<A> queue = \"q\"", &["retry_if", "queue"]);
+    }
+
+    #[test]
+    fn the_commas_of_a_closure_cut_nothing() {
+        let mut errors = Errors::default();
+        let attr = "upcast = move |_, _| Ok(()), retry_if = || true, schema = 2";
+        let tokens = attr.parse().expect("the case is made of tokens");
+        let names: Vec<String> = options(tokens, &mut errors)
+            .iter()
+            .map(Written::name)
+            .collect();
+        assert_eq!(names, ["upcast", "retry_if", "schema"]);
+        assert_eq!(errors.count(), 0);
     }
 }

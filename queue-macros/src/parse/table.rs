@@ -96,6 +96,10 @@ pub(crate) fn foreign(name: &str) -> Option<&'static str> {
         "unique" | "unique_for" | "unique_by" | "job_key" => {
             "write `dedupe`, as in `dedupe = \"user_id\"`, and `dedupe_until` for how long"
         }
+        "dedupe_for" | "dedupe_window" => "write `dedupe_until`, as in `dedupe_until = \"1h\"`",
+        "ttl" | "expires_in" => {
+            "write `deadline`, as in `deadline = \"1h\"`: after it, the job is not tried again"
+        }
         "delay" | "scheduled_at" | "schedule" | "run_at" => {
             "when a job runs is said where it is enqueued, as in \
              `send::enqueue(&queue, ..).delay(..)`"

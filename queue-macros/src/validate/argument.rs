@@ -16,12 +16,16 @@ use crate::parse::Argument;
 use crate::parse::function::peel;
 use crate::spelling::spell;
 
-/// Reads one argument; `None` if no job can have it.
-pub(crate) fn argument(
-    written: &Argument,
-    lifetimes_reported: bool,
-    errors: &mut Errors,
-) -> Option<Arg> {
+/// What is known of one argument.
+pub(crate) struct Read {
+    /// `None` if it has no name that a key could use.
+    pub(crate) arg: Option<Arg>,
+    /// Whether a job can have it. If not, its name is still good for judging the keys.
+    pub(crate) usable: bool,
+}
+
+/// Reads one argument, and reports why no job can have it.
+pub(crate) fn argument(written: &Argument, lifetimes_reported: bool, errors: &mut Errors) -> Read {
     if let Some(cfg) = &written.cfg {
         errors.at(
             cfg,
@@ -55,35 +59,40 @@ fn is_injected_type(ty: &Type) -> bool {
     })
 }
 
-fn injected(written: &Argument, errors: &mut Errors) -> Option<Arg> {
-    for option in &written.options {
+fn injected(written: &Argument, errors: &mut Errors) -> Read {
+    for (option, name) in field_options::all(written) {
         errors.at(
             option,
-            "`#[arg(..)]` has no effect on an injected argument, which is not stored; remove it",
+            format!(
+                "`#[{name}(..)]` has no effect on an injected argument, which is not stored; remove it"
+            ),
         );
     }
     let name = match &written.pat {
-        Pat::Wild(_) => "_".to_owned(),
-        other => plain_name(other, errors)?.unraw().to_string(),
+        Pat::Wild(_) => Some("_".to_owned()),
+        other => plain_name(other, errors).map(|name| name.unraw().to_string()),
     };
-    match &written.ty {
+    let by_value = match &written.ty {
         Type::Reference(reference) => {
             let owned = spell(&*reference.elem);
             errors.at(
                 reference,
                 format!("an injected argument is handed over by value; write `{owned}`"),
             );
-            None
+            false
         }
-        Type::ImplTrait(opaque) => one_concrete_type(opaque, errors),
-        ty => Some(Arg::Injected(Injected {
-            name,
-            ty: ty.clone(),
-        })),
+        Type::ImplTrait(opaque) => one_concrete_type::<()>(opaque, errors).is_some(),
+        _ => true,
+    };
+    let ty = written.ty.clone();
+    let arg = name.map(|name| Arg::Injected(Injected { name, ty }));
+    Read {
+        usable: by_value && arg.is_some(),
+        arg,
     }
 }
 
-fn payload(written: &Argument, lifetimes_reported: bool, errors: &mut Errors) -> Option<Arg> {
+fn payload(written: &Argument, lifetimes_reported: bool, errors: &mut Errors) -> Read {
     let ident = match &written.pat {
         Pat::Wild(wild) => {
             errors.at(
@@ -95,18 +104,23 @@ fn payload(written: &Argument, lifetimes_reported: bool, errors: &mut Errors) ->
         other => plain_name(other, errors),
     };
     let is_str = storable(&written.ty, lifetimes_reported, errors);
-    let (ident, is_str) = (ident?, is_str?);
-    let mut field = Field {
-        stored: ident.unraw().to_string(),
-        ident,
-        written: written.ty.clone(),
-        is_str,
-        docs: written.docs.clone(),
-        aliases: Vec::new(),
-        default: None,
-    };
-    field_options::read(&mut field, &written.options, errors);
-    Some(Arg::Payload(field))
+    let arg = ident.map(|ident| {
+        let mut field = Field {
+            stored: ident.unraw().to_string(),
+            ident,
+            written: written.ty.clone(),
+            is_str: is_str.unwrap_or_default(),
+            docs: written.docs.clone(),
+            aliases: Vec::new(),
+            default: None,
+        };
+        field_options::read(&mut field, written, errors);
+        Arg::Payload(field)
+    });
+    Read {
+        usable: is_str.is_some() && arg.is_some(),
+        arg,
+    }
 }
 
 /// The name of `name: T` or `mut name: T`.

@@ -2,18 +2,50 @@
 
 use proc_macro2::Ident;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, LitStr, Path, Token};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, LitStr, Meta, Path, Token};
 
 use crate::errors::Errors;
 use crate::model::{Arg, Field, FieldDefault};
+use crate::parse::Argument;
+use crate::spelling::spell;
 use crate::suggest;
 
 /// Reads every `#[arg(..)]` of one argument into `field`.
-pub(crate) fn read(field: &mut Field, options: &[Attribute], errors: &mut Errors) {
-    for option in options {
+pub(crate) fn read(field: &mut Field, written: &Argument, errors: &mut Errors) {
+    for option in &written.options {
         if let Err(error) = option.parse_nested_meta(|meta| arg_option(field, &meta)) {
             errors.push(error);
         }
+    }
+    for attr in &written.serde {
+        errors.at(attr, instead_of_serde(attr));
+    }
+}
+
+/// What says something about how an argument is stored, and with which word.
+pub(crate) fn all(written: &Argument) -> impl Iterator<Item = (&Attribute, &'static str)> {
+    let options = written.options.iter().map(|attr| (attr, "arg"));
+    options.chain(written.serde.iter().map(|attr| (attr, "serde")))
+}
+
+/// The words for `#[serde(..)]`: no serde derive reads it, since the macro writes the codec.
+fn instead_of_serde(attr: &Attribute) -> String {
+    let list = attr.meta.require_list().ok();
+    let known = |meta: &Meta| ARG_OPTIONS.iter().any(|name| meta.path().is_ident(name));
+    let all_known = attr
+        .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+        .is_ok_and(|metas| !metas.is_empty() && metas.iter().all(known));
+    match list.filter(|_| all_known) {
+        Some(list) => format!(
+            "`#[serde(..)]` has no effect on an argument of a job; write `#[arg({})]`",
+            spell(&list.tokens)
+        ),
+        None => format!(
+            "`#[serde(..)]` has no effect on an argument of a job; `#[arg(..)]` takes {}, and whatever \
+             else serde can do goes on a type of your own",
+            suggest::list(ARG_OPTIONS)
+        ),
     }
 }
 

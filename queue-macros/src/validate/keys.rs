@@ -19,13 +19,14 @@ use crate::errors::Errors;
 use crate::model::{Arg, Field, Key, KeyPath, Keys};
 use crate::parse::Form;
 use crate::parse::key::{Hole, KeyText, PathText, key};
+use crate::spelling::spell;
 use crate::suggest;
 
 /// Reads the four keys. `cache` and `version` are both `Some` or both `None`.
 pub(crate) fn keys(chosen: &Chosen<'_>, signature: &Signature, errors: &mut Errors) -> Keys {
     let scope = Scope {
         arguments: &signature.arguments,
-        complete: signature.usable,
+        complete: signature.complete,
     };
     let mut read = |name| {
         chosen
@@ -42,7 +43,8 @@ pub(crate) fn keys(chosen: &Chosen<'_>, signature: &Signature, errors: &mut Erro
     Keys {
         dedupe,
         idempotency,
-        cache_broken: cache.is_none() && chosen.value("cache").is_some(),
+        cache_broken: cache.is_none()
+            && (chosen.value("cache").is_some() || chosen.value("version").is_some()),
         cache,
         version,
     }
@@ -55,7 +57,7 @@ const NO_FIELDS: &str = "this job has none. A key for all its jobs is given wher
 /// The names a key may use.
 struct Scope<'a> {
     arguments: &'a [Arg],
-    /// False if some argument is broken: then a missing name proves nothing.
+    /// False if some argument has no name: then a missing one proves nothing.
     complete: bool,
 }
 
@@ -92,7 +94,8 @@ impl Scope<'_> {
         let mut fields: Vec<Ident> = Vec::new();
         let before = errors.count();
         for Hole { name, place } in holes {
-            let field = self.field(name).and_then(has_text);
+            let list = || list_form(value, holes);
+            let field = self.field(name).and_then(|field| has_text(field, list));
             match field {
                 Ok(field) if fields.contains(&field.ident) => {}
                 Ok(field) => fields.push(field.ident.clone()),
@@ -127,7 +130,8 @@ impl Scope<'_> {
         errors: &mut Errors,
     ) -> Option<KeyPath> {
         let (first, rest) = path.segments.split_first()?;
-        let field = match self.field(first) {
+        let found = self.field(first);
+        let field = match found.and_then(|field| has_inside(field, rest.first())) {
             Ok(field) => field,
             Err(message) if self.complete => {
                 return drawn(value, literal, path.place.clone(), &message, errors);
@@ -172,7 +176,9 @@ impl Scope<'_> {
             );
             return None;
         };
-        match self.field(&first.unraw().to_string()) {
+        let found = self.field(&first.unraw().to_string());
+        let inner = rest.first().map(spell);
+        match found.and_then(|field| has_inside(field, inner.as_ref())) {
             Ok(field) => Some(KeyPath {
                 field: field.ident.clone(),
                 rest,
@@ -214,6 +220,14 @@ impl Scope<'_> {
                 "`{name}` is injected, so it is no payload field; {known}"
             ));
         }
+        let stored =
+            |field: &&Field| field.stored == name || field.aliases.iter().any(|a| a == name);
+        if let Some(field) = fields().find(stored) {
+            return Err(format!(
+                "`{name}` is a stored name, and a key takes the names of arguments; write `{}`",
+                field.ident.unraw()
+            ));
+        }
         let hint = suggest::hint(name, names());
         let hint = if hint.is_empty() {
             format!("; {known}")
@@ -225,15 +239,53 @@ impl Scope<'_> {
 }
 
 /// Refuses an `Option` in a template: the compiler would propose its Debug output, which no key may hold.
-fn has_text(field: &Field) -> Result<&Field, String> {
+fn has_text(field: &Field, list_form: impl FnOnce() -> String) -> Result<&Field, String> {
     let is_option = last_segment(&field.written).is_some_and(|last| last.ident == "Option");
     if is_option {
-        let name = field.ident.unraw();
         return Err(format!(
-            "`{name}` may be absent, which no template can show; write the list form, as in `{name}, other`"
+            "`{}` may be absent, which no template can show; write the list form, `{}`",
+            field.ident.unraw(),
+            list_form()
         ));
     }
     Ok(field)
+}
+
+/// The fields of a template as a list.
+fn list_form(value: Value<'_>, holes: &[Hole]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for Hole { name, .. } in holes {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    format!("{} = \"{}\"", value.spec.name, names.join(", "))
+}
+
+/// What holds any number of values, so that no path leads to one of them.
+const CONTAINERS: [&str; 8] = [
+    "Option", "Vec", "VecDeque", "HashMap", "BTreeMap", "HashSet", "BTreeSet", "Result",
+];
+
+/// Refuses a path through what visibly has no fields; `inner` is the name behind the field's.
+fn has_inside<'f>(field: &'f Field, inner: Option<&String>) -> Result<&'f Field, String> {
+    let container = last_segment(&field.written)
+        .and_then(|last| CONTAINERS.into_iter().find(|name| last.ident == name));
+    match (container, inner) {
+        (Some(container), Some(inner)) => {
+            let name = field.ident.unraw();
+            let article = if container == "Option" { "an" } else { "a" };
+            let part = match inner.parse::<u32>() {
+                Ok(_) => "that part".to_owned(),
+                Err(_) => format!("`{inner}`"),
+            };
+            Err(format!(
+                "a path cannot go through {article} `{container}`, which `{name}` is; take {part} as an \
+                 argument of its own"
+            ))
+        }
+        _ => Ok(field),
+    }
 }
 
 fn key_form<T>(value: Value<'_>, errors: &mut Errors) -> Option<T> {

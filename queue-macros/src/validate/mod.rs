@@ -16,7 +16,7 @@ mod together;
 use proc_macro2::{Ident, Span};
 use quote::format_ident;
 use syn::ext::IdentExt;
-use syn::{Path, PathArguments, PathSegment};
+use syn::{GenericArgument, Path, PathArguments, PathSegment, Type};
 
 use crate::errors::Errors;
 use crate::model::{Arg, Job};
@@ -33,10 +33,10 @@ pub(crate) fn job(written: &[Written], function: &Function, errors: &mut Errors)
         .and_then(|value| values::absolute_path(value, errors));
     let retry_if = chosen
         .value("retry_if")
-        .and_then(|value| values::path(value, errors));
+        .and_then(|value| values::function(value, errors));
     let upcast = chosen
         .value("upcast")
-        .and_then(|value| values::path(value, errors));
+        .and_then(|value| values::function(value, errors));
     let derives = chosen
         .value("derive")
         .and_then(|value| values::paths(value, errors));
@@ -64,6 +64,7 @@ pub(crate) fn job(written: &[Written], function: &Function, errors: &mut Errors)
         payload: payload?,
         derives: derives.unwrap_or_default(),
         arguments: signature.arguments,
+        returns_refreshed: signature.output.as_ref().is_some_and(is_refreshed),
         output: signature.output,
         name,
         policy,
@@ -83,6 +84,21 @@ pub(crate) fn default_runtime() -> Path {
         leading_colon: Some(Default::default()),
         segments: std::iter::once(segment).collect(),
     }
+}
+
+/// Whether `output` is called `Refreshed`, or is a result of what is.
+fn is_refreshed(output: &Type) -> bool {
+    argument::last_segment(output).is_some_and(|last| {
+        last.ident == "Refreshed"
+            || match &last.arguments {
+                PathArguments::AngleBracketed(types) => match types.args.first() {
+                    Some(GenericArgument::Type(value)) => argument::last_segment(value)
+                        .is_some_and(|value| value.ident == "Refreshed"),
+                    _ => false,
+                },
+                _ => false,
+            }
+    })
 }
 
 /// The payload struct's name: the given one, or the function's with `Job` behind it.

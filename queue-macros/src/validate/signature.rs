@@ -17,12 +17,20 @@ use crate::parse::function::peel;
 pub(crate) struct Signature {
     pub(crate) arguments: Vec<Arg>,
     pub(crate) output: Option<Type>,
-    /// False if no job can be made of the function; then `arguments` may lack some.
+    /// False if no job can be made of the function.
     pub(crate) usable: bool,
+    /// False if an argument has no name; then `arguments` lacks it.
+    pub(crate) complete: bool,
 }
 
 /// Reads the signature, and reports every reason why it cannot be a job's.
 pub(crate) fn signature(function: &Function, errors: &mut Errors) -> Signature {
+    if let Some(second) = function.repeated.first() {
+        errors.at(
+            second,
+            "`#[job]` stands on this function more than once; keep one of them, with all the options",
+        );
+    }
     let before = errors.count();
     qualifiers(function, errors);
     generics(function, errors);
@@ -31,19 +39,21 @@ pub(crate) fn signature(function: &Function, errors: &mut Errors) -> Signature {
 
     // With a lifetime parameter the borrowed arguments have been reported already.
     let lifetimes_reported = function.sig.generics.lifetimes().next().is_some();
-    let arguments: Vec<Option<Arg>> = function
+    let read: Vec<_> = function
         .arguments
         .iter()
         .map(|written| argument::argument(written, lifetimes_reported, errors))
         .collect();
-    let complete = arguments.iter().all(Option::is_some);
-    let arguments: Vec<Arg> = arguments.into_iter().flatten().collect();
+    let storable = read.iter().all(|read| read.usable);
+    let complete = read.iter().all(|read| read.arg.is_some());
+    let arguments: Vec<Arg> = read.into_iter().filter_map(|read| read.arg).collect();
     field_options::stored_names(&arguments, errors);
-    let usable = sound && complete && names_differ(&arguments);
+    let usable = sound && storable && names_differ(&arguments);
     Signature {
         arguments,
         output,
         usable,
+        complete,
     }
 }
 

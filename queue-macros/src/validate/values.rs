@@ -101,6 +101,24 @@ pub(crate) fn path(value: Value<'_>, errors: &mut Errors) -> Option<Path> {
     single(value, errors)
 }
 
+/// A path to a function. A closure is the likely mistake, so it has words of its own.
+pub(crate) fn function(value: Value<'_>, errors: &mut Errors) -> Option<Path> {
+    let is_closure = match equals(value, errors)?.into_iter().next() {
+        Some(TokenTree::Punct(bar)) => bar.as_char() == '|',
+        Some(TokenTree::Ident(word)) => word == "move",
+        _ => false,
+    };
+    if is_closure {
+        let Value { spec, written } = value;
+        let message = format!(
+            "`{}` takes the name of a function, not a closure; write a `fn` and name it here, as in `{}`",
+            spec.name, spec.example
+        );
+        return fault(written.blame(), message, errors);
+    }
+    path(value, errors)
+}
+
 /// A path that means the same in every module.
 pub(crate) fn absolute_path(value: Value<'_>, errors: &mut Errors) -> Option<Path> {
     let path = path(value, errors)?;

@@ -200,7 +200,8 @@ impl fmt::Debug for JobError {
     message = "`{Self}` cannot be the error type of a `#[job]` function",
     label = "not an error type",
     note = "return `Result<(), queue_runtime::JobError>`, `anyhow::Result<()>`, or an error that \
-            implements `std::error::Error + Send + Sync`"
+            implements `std::error::Error + Send + Sync`",
+    note = "a boxed error says that it may change threads: `Box<dyn std::error::Error + Send + Sync>`"
 )]
 pub trait IntoJobError {
     /// Converts; an error that is not marked is left for the classifier.

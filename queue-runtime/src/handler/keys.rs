@@ -2,6 +2,9 @@
 
 use uuid::Uuid;
 
+use crate::job::JobId;
+use crate::time::Timestamp;
+
 /// Collects the parts of a key into one text that no other parts give: a JSON array of strings.
 #[derive(Debug, Default)]
 pub struct KeyWriter(Vec<Option<String>>);
@@ -51,8 +54,9 @@ impl KeyWriter {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a dedupe, idempotency or cache key",
     label = "not a key part",
-    note = "integers, `bool`, `char`, strings, `Uuid`, UTC date-times and options of them can; \
-            implement `queue_runtime::KeyPart` for an id type of your own"
+    note = "integers, `bool`, `char`, strings, `Uuid`, `JobId`, UTC date-times and options of them can",
+    note = "implement `queue_runtime::KeyPart` for an id type of your own; wrap a type of another \
+            crate in one of yours, or take the part of it that tells jobs apart as an argument"
 )]
 pub trait KeyPart {
     /// Adds the value to a key.
@@ -70,7 +74,8 @@ macro_rules! parts_by_display {
 }
 
 parts_by_display!(
-    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, char, String, str, Uuid
+    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, char, String, str, Uuid,
+    JobId, Timestamp
 );
 
 impl KeyPart for chrono::DateTime<chrono::Utc> {

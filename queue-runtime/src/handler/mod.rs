@@ -23,5 +23,7 @@ pub use def::{
 pub use error::{IntoJobError, JobError, JobResultExt};
 pub use keys::{CacheVersion, KeyPart, KeyWriter};
 pub use permanent::Permanent;
-pub use returns::{JobOutput, JobReturn, JobValue, Refreshed, RefreshedOutput, ended};
+pub use returns::{
+    JobOutput, JobReturn, JobValue, Refreshed, RefreshedOutput, UncachedOutput, ended,
+};
 pub use stored::{Upcast, decode};

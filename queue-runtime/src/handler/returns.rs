@@ -101,6 +101,30 @@ impl<T: Serialize> JobOutput for T {
     }
 }
 
+/// As [`JobOutput`]. The macro asks it of a type called `Refreshed` whose job has no `cache`: of the
+/// user's own it holds, of [`Refreshed`] it does not.
+#[diagnostic::on_unimplemented(
+    message = "a job that returns `{Self}` needs `cache` and `version`",
+    label = "a refreshed value, and no entry to keep it in",
+    note = "name the entry, and the argument with the version, as in \
+            `#[job(cache = \"user:{{user_id}}\", version = \"version\")]`",
+    note = "if nothing shall be cached, return the value itself"
+)]
+pub trait UncachedOutput {
+    /// Hands the value over.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn into_value(self) -> Result<JobValue, JobError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> UncachedOutput for T {
+    fn into_value(self) -> Result<JobValue, JobError> {
+        JobOutput::into_value(self)
+    }
+}
+
 /// What a refresh job found: a value with its version, nothing, or no change.
 ///
 /// The handler never writes the cache. It returns this, and the runtime publishes it if no newer

@@ -3,11 +3,13 @@
 //! A value of one of these types is valid by construction; [`InvalidName`] says what was wrong,
 //! which rule it broke and where.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::de::{Deserialize, Deserializer, Error as _, Unexpected};
+use serde::ser::{Serialize, Serializer};
 use uuid::Uuid;
 
 /// Identifies one job; a UUIDv7 made by the producer, so that an enqueue whose answer was lost
@@ -36,6 +38,21 @@ impl fmt::Display for JobId {
 impl fmt::Debug for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// The text of the UUID.
+impl Serialize for JobId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for JobId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse()
+            .map_err(|_| D::Error::invalid_value(Unexpected::Str(&text), &"a UUID"))
     }
 }
 
@@ -219,6 +236,16 @@ mod tests {
     fn check_queue(name: &str, expected: &str) {
         let said = QueueName::new(name).map_or_else(|e| e.to_string(), |q| format!("ok {q}"));
         assert_eq!(said, expected, "for {name:?}");
+    }
+
+    #[test]
+    fn a_job_id_is_stored_as_its_text_and_read_back() {
+        let json = r#""0193b5a0-7c3e-7000-8000-000000000000""#;
+        let id: JobId = serde_json::from_str(json).expect("it is a UUID");
+        assert_eq!(serde_json::to_string(&id).expect("it is text"), json);
+        for wrong in [r#""seven""#, "7", "null"] {
+            assert!(serde_json::from_str::<JobId>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Configures a worker and checks everything about it before it starts.
 
+use std::any::type_name;
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
@@ -56,7 +57,8 @@ pub struct WorkerBuilder {
     name: String,
     queues: Option<Vec<String>>,
     listed: Vec<&'static JobDef>,
-    required: Vec<&'static JobDef>,
+    /// With the name of the payload type, for the line to write.
+    required: Vec<(&'static JobDef, &'static str)>,
     expected: Vec<&'static str>,
     data: DataMap,
     hooks: HookList,
@@ -161,7 +163,7 @@ impl WorkerBuilder {
 
     /// Makes sure that a job is among those that were found; naming it also links its crate.
     pub fn require<J: Job>(mut self) -> Self {
-        self.required.push(J::DEF);
+        self.required.push((J::DEF, type_name::<J>()));
         self
     }
 
@@ -311,13 +313,21 @@ impl WorkerBuilder {
             [] => Registry::discover()?,
             listed => Registry::of(listed.iter().copied())?,
         };
+        let (how, rest) = match self.listed.as_slice() {
+            [] => (
+                "no `#[job]` made it, so list it",
+                ", and every other job of this worker",
+            ),
+            _ => ("this worker runs the jobs that are listed, so list it", ""),
+        };
         let missing: Vec<_> = self
             .required
             .iter()
-            .filter(|def| !registry.defs().any(|found| std::ptr::eq(found, **def)))
-            .map(|def| {
+            .filter(|(def, _)| !registry.defs().any(|found| std::ptr::eq(found, *def)))
+            .map(|(def, payload)| {
                 format!(
-                    "job `{}` ({}) is required but not registered",
+                    "job `{}` ({}) is required but not registered: {how} with \
+                     `.job::<{payload}>()`{rest}",
                     def.name, def.source
                 )
             })

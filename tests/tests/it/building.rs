@@ -120,7 +120,16 @@ async fn numbers_that_do_not_fit_are_refused_with_both_of_them() {
 async fn a_required_job_that_is_not_listed_is_told() {
     let faults = faults(worker().require::<BillsJob>());
     assert_eq!(faults.len(), 1);
-    assert!(faults[0].starts_with("job `bills` (") && faults[0].ends_with("not registered"));
+    let (begin, end) = faults[0].split_once(") ").expect("the place is told");
+    assert!(begin.starts_with("job `bills` ("), "{begin}");
+    assert_eq!(
+        end,
+        format!(
+            "is required but not registered: this worker runs the jobs that are listed, so list it \
+             with `.job::<{}>()`",
+            std::any::type_name::<BillsJob>()
+        )
+    );
 }
 
 #[tokio::test]
