@@ -1,9 +1,12 @@
 //! The rig's program: the supervisor, and in another part each of the processes that it starts.
 //!
-//! `torture load store=sqlite|postgres [jobs=20000] [kills=10] [seed=1]` runs a load with random
-//! kills; `torture matrix store=sqlite|postgres [trials=3] [cell=C05]` the crash matrix, for which it
-//! is built with the feature `failpoints`; `torture all stores=<name>,<name> [long=yes] [seed=1]` both,
-//! on each store. The last line is one JSON object; the program fails if an invariant does not hold.
+//! - `torture matrix store=sqlite|postgres [trials=3] [cell=C05]`: the crash matrix, for which it is
+//!   built with the feature `failpoints`.
+//! - `torture load store=sqlite|postgres [jobs=20000] [kills=10] [crashes_max=100] [seed=1]`: a load
+//!   with random kills.
+//! - `torture all stores=<name>,<name> [long=yes] [seed=1]`: both, on each store.
+//!
+//! The last line is one JSON object; the program fails if an invariant does not hold.
 
 use std::process::ExitCode;
 
@@ -76,6 +79,7 @@ async fn load(arguments: &Arguments) -> Result<Summary> {
         store,
         jobs: arguments.number("jobs", 20_000)?,
         kills: arguments.number("kills", 10)?,
+        crashes_max: arguments.number("crashes_max", load::CRASHES_MAX)?,
         seed: arguments.number("seed", 1)?,
     };
     println!("{load:?}");

@@ -32,6 +32,7 @@ fn share(store: StoreKind, is_long: bool, seed: u64) -> Share {
             store,
             jobs,
             kills,
+            crashes_max: load::CRASHES_MAX,
             seed,
         },
     }

@@ -69,7 +69,7 @@ pub async fn history(rig: &Rig, queue: &Queue) -> Result<History> {
     );
     let mut history = History {
         interrupted: rig.interrupted().clone(),
-        crashes_max: 100,
+        crashes_max: u32::MAX,
         counted: queue.counts().await?.total(),
         ..History::default()
     };

@@ -1,6 +1,6 @@
 //! The processes of a world: started, killed, frozen, thawed, and heard.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -27,6 +27,8 @@ pub struct Rig {
     lines: mpsc::UnboundedReceiver<(String, Said)>,
     /// Lines that were heard while others were waited for.
     kept: Vec<(String, String)>,
+    /// Processes that ended while something else was waited for.
+    gone: VecDeque<String>,
     interrupted: BTreeSet<String>,
 }
 
@@ -72,6 +74,7 @@ impl Rig {
             heard,
             lines,
             kept: Vec::new(),
+            gone: VecDeque::new(),
             interrupted: BTreeSet::new(),
         })
     }
@@ -178,6 +181,13 @@ impl Rig {
 
     /// Hears the next thing that any process says, or that one has ended, within a span.
     pub async fn hear(&mut self, within: Duration) -> Option<(String, Option<String>)> {
+        match self.gone.pop_front() {
+            Some(boot) => Some((boot, None)),
+            None => self.receive(within).await,
+        }
+    }
+
+    async fn receive(&mut self, within: Duration) -> Option<(String, Option<String>)> {
         let (boot, said) = timeout(within, self.lines.recv()).await.ok()??;
         let said = match said {
             Said::Line(line) => {
@@ -199,11 +209,13 @@ impl Rig {
             return Ok(line.clone());
         }
         let found = timeout(PATIENCE, async {
-            while let Some((of, said)) = self.hear(PATIENCE).await {
+            while let Some((of, said)) = self.receive(PATIENCE).await {
                 match said {
                     Some(line) if is_it(&of, &line) => return Some(line),
+                    Some(_) => {}
                     None if of == boot => return None,
-                    _ => {}
+                    // Whoever hears next is told.
+                    None => self.gone.push_back(of),
                 }
             }
             None
