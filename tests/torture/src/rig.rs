@@ -9,12 +9,15 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 
 use crate::place::{Place, StoreKind};
 
 /// Longer than anything takes that a supervisor waits for, on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two looks at a process.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A world: a store, a folder for ledgers, and processes.
 pub struct Rig {
@@ -158,6 +161,43 @@ impl Rig {
         let sent = Command::new("kill").args([name, &id.to_string()]).status();
         ensure!(sent.await?.success(), "kill {name} {boot}");
         Ok(())
+    }
+
+    /// Waits until a process that freezes itself at a point stands still.
+    ///
+    /// # Errors
+    /// If it does not come there.
+    pub async fn froze(&mut self, boot: &str) -> Result<()> {
+        self.line(boot, "at ").await?;
+        self.note_interrupted(boot);
+        self.stands_still(boot).await
+    }
+
+    /// Waits until no thread of a process runs that was sent the signal to stop: until then another one
+    /// of its threads may still take a lock.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub async fn stands_still(&self, boot: &str) -> Result<()> {
+        let process = self.children.get(boot).context("an unknown process")?;
+        let Some(id) = process.child.id() else {
+            return Ok(());
+        };
+        let mut looks = interval(LOOK_AGAIN);
+        loop {
+            looks.tick().await;
+            let threads = std::fs::read_dir(format!("/proc/{id}/task"))?;
+            let mut states = threads.flatten().map(|thread| {
+                let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+                // The name in brackets may hold blanks.
+                stat.rsplit(") ")
+                    .next()
+                    .and_then(|rest| rest.chars().next())
+            });
+            if states.all(|state| state.is_none_or(|state| state == 'T')) {
+                return Ok(());
+            }
+        }
     }
 
     /// Writes a line to a process.

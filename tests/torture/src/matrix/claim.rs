@@ -205,8 +205,7 @@ pub(super) async fn frozen_with_a_result(world: &mut World) -> Result<()> {
     let job = world.ask(Kind::Noop).await?;
     let armed = format!("{}:freeze", world.point);
     let frozen = world.start("work", &["tell=lost"], Some(&armed))?;
-    world.rig.line(&frozen, "at ").await?;
-    world.rig.note_interrupted(&frozen);
+    world.rig.froze(&frozen).await?;
     if world.is_locked().await? {
         return super::again();
     }
@@ -231,8 +230,7 @@ pub(super) async fn late_result(world: &mut World) -> Result<()> {
     let job = world.ask(Kind::HeldLate).await?;
     let armed = format!("{}:freeze", world.point);
     let frozen = world.start("work", &["tell=lost"], Some(&armed))?;
-    world.rig.line(&frozen, "at ").await?;
-    world.rig.note_interrupted(&frozen);
+    world.rig.froze(&frozen).await?;
     if world.is_locked().await? {
         return super::again();
     }

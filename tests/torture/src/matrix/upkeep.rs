@@ -48,8 +48,7 @@ pub(super) async fn frozen_rescuer(world: &mut World) -> Result<()> {
     let (done, lost) = done_and_lost(world).await?;
     let armed = format!("{}:freeze", world.point);
     let frozen = world.start("work", &[], Some(&armed))?;
-    world.rig.line(&frozen, "at ").await?;
-    world.rig.note_interrupted(&frozen);
+    world.rig.froze(&frozen).await?;
     if world.is_locked().await? {
         return super::again();
     }
@@ -89,8 +88,7 @@ pub(super) async fn late_rescuer(world: &mut World) -> Result<()> {
     world.rig.kill(&killed).await?;
     let armed = format!("{}:freeze", world.point);
     let frozen = world.start("work", &[], Some(&armed))?;
-    world.rig.line(&frozen, "at ").await?;
-    world.rig.note_interrupted(&frozen);
+    world.rig.froze(&frozen).await?;
     if world.is_locked().await? {
         return super::again();
     }

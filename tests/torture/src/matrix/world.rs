@@ -166,6 +166,7 @@ impl World {
     pub(super) async fn freeze_without_lock(&mut self, boot: &str) -> Result<()> {
         loop {
             self.rig.signal(boot, Signal::Stop).await?;
+            self.rig.stands_still(boot).await?;
             if !self.is_locked().await? {
                 return Ok(());
             }
