@@ -1,10 +1,8 @@
 //! What stays behind in a process and in a store, however many jobs and attempts there were.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use queue_runtime::job::{Backoff, Change, NewJob, Outcome};
-use queue_runtime::rules::backoff;
+use queue_runtime::job::{Change, NewJob, Outcome};
 use queue_runtime::rules::error_text::ERROR_BYTES_MAX;
 use queue_runtime::rules::transition::{RetryPolicy, Standing, settle};
 use queue_runtime::{Data, JobState, Queue, Worker, job};
@@ -98,27 +96,5 @@ async fn o_087_a_thousand_failures_do_not_make_the_row_grow(s: &Subject) {
         let error = attempt.error.as_deref().expect("a reason");
         assert!(error.starts_with(&format!("failure {failure}: é")));
         assert!(error.len() <= ERROR_BYTES_MAX);
-    }
-}
-
-#[test]
-fn o_120_no_number_of_attempts_makes_a_pause_shorter() {
-    let max = Duration::from_hours(30 * 24);
-    for base in [Duration::from_millis(1), Duration::from_hours(24)] {
-        let exponential = Backoff::Exponential {
-            base,
-            max,
-            jitter_percent: 0,
-        };
-        let mut before = base;
-        for attempt in (1..2_000).chain([u32::MAX - 1, u32::MAX]) {
-            let pause = backoff::delay(exponential, attempt, u64::MAX);
-            assert!(
-                pause >= before && pause <= max,
-                "attempt {attempt}: {pause:?}"
-            );
-            before = pause;
-        }
-        assert_eq!(before, max);
     }
 }

@@ -29,6 +29,7 @@ mod payloads;
 mod ends;
 mod bulks;
 mod growth;
+mod overflow;
 mod deploys;
 mod migrations;
 mod file_locks;
