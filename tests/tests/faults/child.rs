@@ -130,8 +130,23 @@ pub(crate) async fn takes_its_process_down(ctx: JobContext) {
     }
 }
 
+/// Needs more stack than there is, which no handler survives.
+#[job(timeout = "none", retries = 9, backoff = "fixed(1ms)")]
+pub(crate) async fn runs_out_of_stack() {
+    deeper(std::hint::black_box(u64::MAX));
+}
+
+fn deeper(left: u64) -> u64 {
+    match left {
+        0 => 0,
+        left => std::hint::black_box(deeper(left - 1)) + 1,
+    }
+}
+
 async fn dies(queue: &Queue) {
-    let worker = worker(queue).job::<TakesItsProcessDownJob>();
+    let worker = worker(queue)
+        .job::<TakesItsProcessDownJob>()
+        .job::<RunsOutOfStackJob>();
     let ended = worker.run_until(finals(&[queue], 1)).await;
     ended.expect("ends well");
 }

@@ -28,13 +28,13 @@ async fn greets(user: u64) {
 }
 
 /// A transaction of the application's on the queue's database.
-enum Tx {
+pub(crate) enum Tx {
     Sqlite(sqlx::Transaction<'static, sqlx::Sqlite>),
     Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
 }
 
 impl Tx {
-    async fn begin(world: &World, queue: &Queue) -> Self {
+    pub(crate) async fn begin(world: &World, queue: &Queue) -> Self {
         match world.pool().await {
             None => Self::Sqlite(queue.begin().await.expect("a transaction")),
             Some(pool) => Self::Postgres(pool.begin().await.expect("a transaction")),
@@ -50,12 +50,20 @@ impl Tx {
         sent.expect("enqueued")
     }
 
-    async fn rollback(self) {
+    pub(crate) async fn rollback(self) {
         match self {
             Self::Sqlite(tx) => tx.rollback().await,
             Self::Postgres(tx) => tx.rollback().await,
         }
         .expect("rolled back");
+    }
+
+    pub(crate) async fn commit(self) {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await,
+            Self::Postgres(tx) => tx.commit().await,
+        }
+        .expect("committed");
     }
 }
 

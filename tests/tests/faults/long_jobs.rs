@@ -89,7 +89,7 @@ async fn waits(go: Data<Semaphore>, runs: Data<AtomicUsize>) {
 }
 
 /// Collects the ends of a running job's lease, until they say that `enough` has passed.
-async fn ends_of_its_lease(
+pub(crate) async fn ends_of_its_lease(
     queue: &Queue,
     id: JobId,
     enough: impl Fn(&BTreeSet<Timestamp>) -> bool,

@@ -127,6 +127,14 @@ impl World {
         }
     }
 
+    /// The schema of its own on the server, if there is one.
+    pub(crate) fn schema(&self) -> Option<&str> {
+        match &self.place {
+            Place::Postgres(fixture) => Some(fixture.schema()),
+            _ => None,
+        }
+    }
+
     /// Opens a handle with connections of its own, as another process would; in memory all
     /// handles share the one store.
     pub(crate) async fn open(&self) -> Queue {
