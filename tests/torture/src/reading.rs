@@ -44,9 +44,15 @@ pub async fn at_rest(queue: &Queue, within: Duration) -> Result<bool> {
     let end = Instant::now() + within;
     loop {
         looks.tick().await;
-        let counts = queue.counts().await?;
-        if counts.of(JobState::Queued) + counts.of(JobState::Processing) == 0 {
-            return Ok(true);
+        match queue.counts().await {
+            Ok(counts) => {
+                if counts.of(JobState::Queued) + counts.of(JobState::Processing) == 0 {
+                    return Ok(true);
+                }
+            }
+            // A busy server is asked again.
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(error.into()),
         }
         if Instant::now() > end {
             return Ok(false);

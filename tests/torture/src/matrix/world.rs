@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use queue_runtime::job::{Attempt, OutcomeKind};
-use queue_runtime::{JobId, JobRecord, JobState, Queue};
+use queue_runtime::{JobId, JobRecord, JobState, Queue, StoreError};
 use tokio::time::{Instant, interval};
 
 use crate::checker;
@@ -137,11 +137,17 @@ impl World {
         let queue = self.queue()?;
         let mut looks = interval(LOOK_AGAIN);
         let end = Instant::now() + PATIENCE;
-        while !holds(queue).await? {
+        loop {
+            match holds(queue).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                // A busy server is asked again.
+                Err(error) if error.downcast_ref().is_some_and(StoreError::is_transient) => {}
+                Err(error) => return Err(error),
+            }
             ensure!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
             looks.tick().await;
         }
-        Ok(())
     }
 
     /// Waits until every lease has run out.
