@@ -17,8 +17,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use queue_runtime::error::{StoreError, StoreErrorKind};
 use queue_runtime::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
-    Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, QueueName, Settled,
+    Settlement, Verified,
 };
 use queue_runtime::store::{
     Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
@@ -405,11 +405,14 @@ impl Admin for Faulty {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        let call = self.store.waiting_sample(job_type, schema, after, count);
+        let call = self
+            .store
+            .waiting_sample(job_type, queue, schema, after, count);
         self.faults.pass(Verb::WaitingSample, call).await
     }
 

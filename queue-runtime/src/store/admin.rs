@@ -11,7 +11,7 @@ pub use self::edit::{Edit, EditedJob};
 pub use self::waiting::{UNREAD_MAX, Unread, Waiting};
 
 use crate::error::StoreError;
-use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, Verified};
+use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, QueueName, Verified};
 use crate::time::Timestamp;
 
 /// Looking at jobs, calling them off, replaying them, and keeping history short.
@@ -71,16 +71,16 @@ pub trait Admin: Send + Sync {
     async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError>;
 
     /// Counts what may still have to be decoded by some program, live jobs and dead letters, by
-    /// type and payload schema and sorted by them, in one snapshot. Done and cancelled jobs are
-    /// left out.
+    /// type, queue and payload schema and sorted by them, in one snapshot. Done and cancelled jobs
+    /// are left out.
     ///
     /// Locks nothing, and walks over all live jobs and dead letters: a question before a deploy,
-    /// not one for every minute. A type or schema that cannot be read is left out, with an error
-    /// in the log.
+    /// not one for every minute. A type, queue or schema that cannot be read is left out, with
+    /// an error in the log.
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError>;
 
-    /// Returns at most `count` of the jobs that [`waiting`](Self::waiting) counts for a type and
-    /// schema, live or dead letters, in the order of their ids. `after` is the id of the last job
+    /// Returns at most `count` of the jobs that [`waiting`](Self::waiting) counts for a type, queue
+    /// and schema, live or dead letters, in the order of their ids. `after` is the id of the last job
     /// of the page before; fewer than `count` jobs mean that there are no more.
     ///
     /// Each page is a snapshot of its own: a job that is enqueued while pages are read may be
@@ -89,6 +89,7 @@ pub trait Admin: Send + Sync {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,

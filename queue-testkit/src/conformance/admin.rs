@@ -248,7 +248,10 @@ pub async fn a_closed_store_says_so(s: &Subject) {
         ("waiting", store.waiting().await.err()),
         (
             "waiting_sample",
-            store.waiting_sample(&job.job_type, 1, None, 1).await.err(),
+            store
+                .waiting_sample(&job.job_type, &job.queue, 1, None, 1)
+                .await
+                .err(),
         ),
         ("prune", store.prune(&retention, 1).await.err()),
         ("newest_version", store.newest_version("k").await.err()),

@@ -400,7 +400,7 @@ macro_rules! conformance_family {
     ($to:tt waiting) => {
         $crate::conformance_handed! { $to waiting:
             nothing_has_to_be_read_in_an_empty_store
-            what_may_still_be_read_is_counted_by_type_and_schema
+            what_may_still_be_read_is_counted_by_type_queue_and_schema
             a_sample_has_what_was_counted_and_nothing_else
             a_sample_is_read_page_by_page_in_the_order_of_ids
             what_nobody_reads_is_counted_by_type_and_schema

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
-    Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, QueueName, Settled,
+    Settlement, Verified,
 };
 use queue_runtime::store::{
     Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
@@ -168,12 +168,15 @@ impl Admin for PlantedStore {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
         let store = self.store.as_ref();
-        let listed = store.waiting_sample(job_type, schema, after, count).await?;
+        let listed = store
+            .waiting_sample(job_type, queue, schema, after, count)
+            .await?;
         Ok(self.shown(listed))
     }
 

@@ -198,10 +198,11 @@ impl<F: Fixture> World<F> {
             return Err(format!("both stores are broken alike:\n{verified}"));
         }
         for waiting in both!(self.waiting()) {
-            let (name, schema) = (&waiting.job_type, waiting.payload_schema);
-            let first = both!(self.waiting_sample(name, schema, None, 2));
+            let (name, queue) = (&waiting.job_type, &waiting.queue);
+            let schema = waiting.payload_schema;
+            let first = both!(self.waiting_sample(name, queue, schema, None, 2));
             let after = first.last().map(|job| job.id);
-            both!(self.waiting_sample(name, schema, after, 100));
+            both!(self.waiting_sample(name, queue, schema, after, 100));
         }
         Ok(())
     }

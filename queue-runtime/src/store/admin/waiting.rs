@@ -1,12 +1,14 @@
 //! What still has to be read by a program, counted by the shape of its payload.
 
-use crate::job::JobType;
+use crate::job::{JobType, QueueName};
 
-/// How many jobs of a type and payload schema may still have to be decoded.
+/// How many jobs of a type, queue and payload schema may still have to be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The stored name of the kind of job.
     pub job_type: JobType,
+    /// The queue that they are in: only workers that serve it run them.
+    pub queue: QueueName,
     /// The number of the payload's shape.
     pub payload_schema: u32,
     /// Jobs that wait, whether due or not.
@@ -18,9 +20,14 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// Returns the number of those that wait or run, which is all but the dead letters.
+    pub const fn live(&self) -> u64 {
+        self.queued + self.processing
+    }
+
     /// Returns the number of all of them.
     pub const fn total(&self) -> u64 {
-        self.queued + self.processing + self.dead_letters
+        self.live() + self.dead_letters
     }
 }
 

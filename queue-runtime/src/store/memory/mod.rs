@@ -25,8 +25,8 @@ use super::{
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
-    Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, QueueName, Settled,
+    Settlement, Verified,
 };
 use crate::seam::Seam;
 use crate::time::Timestamp;
@@ -251,12 +251,13 @@ impl Admin for MemoryStore {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
         let state = self.state("waiting_sample")?;
-        Ok(state.waiting_sample(job_type, schema, after, count))
+        Ok(state.waiting_sample(job_type, queue, schema, after, count))
     }
 
     async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {

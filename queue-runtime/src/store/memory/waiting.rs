@@ -1,9 +1,9 @@
-//! What still has to be read by a program: counts by type and payload schema, and the jobs.
+//! What still has to be read by a program: counts by the shape of payloads, and the jobs.
 
 use std::collections::BTreeMap;
 
 use super::state::State;
-use crate::job::{JobId, JobRecord, JobState, JobType};
+use crate::job::{JobId, JobRecord, JobState, JobType, QueueName};
 use crate::store::{UNREAD_MAX, Unread, Waiting};
 
 impl State {
@@ -42,9 +42,10 @@ impl State {
         let mut counted = BTreeMap::new();
         for job in self.undecided() {
             let counts = counted
-                .entry((&job.job_type, job.payload_schema))
+                .entry((&job.job_type, &job.queue, job.payload_schema))
                 .or_insert_with(|| Waiting {
                     job_type: job.job_type.clone(),
+                    queue: job.queue.clone(),
                     payload_schema: job.payload_schema,
                     queued: 0,
                     processing: 0,
@@ -62,13 +63,15 @@ impl State {
     pub(super) fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Vec<JobRecord> {
         let mut jobs: Vec<_> = self
             .undecided()
-            .filter(|job| job.job_type == *job_type && job.payload_schema == schema)
+            .filter(|job| job.job_type == *job_type && job.queue == *queue)
+            .filter(|job| job.payload_schema == schema)
             .filter(|job| after.is_none_or(|after| job.id > after))
             .collect();
         jobs.sort_by_key(|job| job.id);

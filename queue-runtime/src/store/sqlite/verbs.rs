@@ -15,7 +15,8 @@ use super::statements::SqlQuery;
 use super::{SqliteStore, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement, Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, QueueName, Settled, Settlement,
+    Verified,
 };
 use crate::store::listing::Listing;
 use crate::store::{
@@ -308,11 +309,13 @@ impl Admin for SqliteStore {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        self.listed_waiting(job_type, schema, after, count).await
+        self.listed_waiting(job_type, queue, schema, after, count)
+            .await
     }
 
     async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {

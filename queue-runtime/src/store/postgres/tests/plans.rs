@@ -376,6 +376,7 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
             "waiting_sample",
             ours(&statements.waiting_sample)
                 .bind("type1")
+                .bind("queue1")
                 .bind(1_i64)
                 .bind(None::<Uuid>)
                 .bind(1_000_i64),

@@ -337,14 +337,17 @@ async fn one_row_that_cannot_be_read_hides_what_else_waits() {
     set(&world, jobs[1].id, "payload_schema = -1").await;
     set(&world, jobs[2].id, "max_attempts = -1").await;
     set(&world, jobs[3].id, "payload = cast(x'ff' as text)").await;
-    let name = &jobs[5].job_type;
+    let (name, queue) = (&jobs[5].job_type, &jobs[5].queue);
 
     let waiting = world.store.waiting().await.unwrap();
     assert_eq!(shown(&waiting), [("mail", 1, 4)]);
     let unread = world.store.unread(&[]).await.unwrap();
     assert_eq!((unread.len(), unread[0].jobs), (1, 4));
     for count in 1..4 {
-        let page = world.store.waiting_sample(name, 1, None, count).await;
+        let page = world
+            .store
+            .waiting_sample(name, queue, 1, None, count)
+            .await;
         let page: Vec<_> = page.unwrap().iter().map(|job| job.id).collect();
         let readable = [jobs[4].id, jobs[5].id];
         assert_eq!(page, readable[..count.min(2)], "pages of {count}");
