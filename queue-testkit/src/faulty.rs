@@ -386,15 +386,13 @@ impl Admin for Faulty {
         self.faults.pass(Verb::Counts, self.store.counts()).await
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
         self.faults
-            .pass(Verb::UnknownTypes, self.store.unknown_types(known))
-            .await
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.faults
-            .pass(Verb::Unread, self.store.unread(known))
+            .pass(Verb::Unread, self.store.unread(queues, known))
             .await
     }
 

@@ -309,17 +309,14 @@ impl Admin for Recorder {
             .await
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        let call = self.store.unknown_types(known);
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        let call = self.store.unread(queues, known);
         self.history
-            .keep(Verb::UnknownTypes, format!("{known:?}"), call)
-            .await
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        let call = self.store.unread(known);
-        self.history
-            .keep(Verb::Unread, format!("{known:?}"), call)
+            .keep(Verb::Unread, format!("{queues:?}, {known:?}"), call)
             .await
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use self::edit::{Edit, EditedJob};
-pub use self::waiting::{UNREAD_MAX, Unread, Waiting};
+pub use self::waiting::{UNREAD_LANES_MAX, UNREAD_MAX, Unread, Waiting};
 
 use crate::error::StoreError;
 use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, QueueName, Verified};
@@ -61,14 +61,19 @@ pub trait Admin: Send + Sync {
     /// Counts the jobs in each state, in one snapshot.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
-    /// Counts the waiting jobs of every type that is not in `known`, sorted by type.
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError>;
-
-    /// Counts the waiting jobs that a program leaves for others: of every type that is not in
-    /// `known`, or of a payload schema above the highest that stands there with it. Sorted by type
-    /// and schema. Of each queue at most [`UNREAD_MAX`] are counted, so that workers may ask now
-    /// and then; jobs that wait behind their dedupe key are not counted yet.
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError>;
+    /// Counts the waiting jobs of these queues that a program leaves for others: of every type that
+    /// is not in `known`, or of a payload schema above the highest that stands there with it. Sorted
+    /// by type and schema. Jobs that wait behind their dedupe key are not counted yet.
+    ///
+    /// Bounded, so that workers may ask now and then: of each queue, type and schema at most
+    /// [`UNREAD_MAX`] jobs are counted, and of those with jobs to count at most
+    /// [`UNREAD_LANES_MAX`], those of each queue in the order of types and schemas. What is known
+    /// takes no part in that bound.
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError>;
 
     /// Counts what may still have to be decoded by some program, live jobs and dead letters, by
     /// type, queue and payload schema and sorted by them, in one snapshot. Done and cancelled jobs

@@ -1,7 +1,7 @@
 //! What a program has to be able to read: counts by the shape of payloads, and the jobs.
 
 use queue_runtime::job::{Due, JobId, NewJob};
-use queue_runtime::store::{ClaimRequest, UNREAD_MAX, Unread, Waiting};
+use queue_runtime::store::{ClaimRequest, UNREAD_LANES_MAX, UNREAD_MAX, Unread, Waiting};
 
 use super::jobs::{LEASE, SECOND, called_off, dead, done, job_type, of_types, queue, rerun, retry};
 use super::subject::Subject;
@@ -59,12 +59,21 @@ async fn sample(
     listed.iter().map(|job| job.id).collect()
 }
 
+/// The queues that the cases use.
+const BOTH: [&str; 2] = ["default", "another"];
+
 async fn unread(s: &Subject, known: &[(&str, u32)]) -> Vec<(String, u32, u64)> {
+    unread_in(s, &BOTH, known).await
+}
+
+async fn unread_in(s: &Subject, queues: &[&str], known: &[(&str, u32)]) -> Vec<(String, u32, u64)> {
+    let queues: Vec<_> = queues.iter().map(|name| queue(name)).collect();
     let known: Vec<_> = known
         .iter()
         .map(|(name, highest)| (job_type(name), *highest))
         .collect();
-    let unread = s.store().unread(&known).await.expect("unread answers");
+    let unread = s.store().unread(&queues, &known).await;
+    let unread = unread.expect("unread answers");
     let told = |row: Unread| (row.job_type.to_string(), row.payload_schema, row.jobs);
     unread.into_iter().map(told).collect()
 }
@@ -218,6 +227,21 @@ pub async fn what_nobody_reads_is_counted_by_type_and_schema(s: &Subject) {
     s.shows(&expected).await;
 }
 
+pub async fn what_nobody_reads_is_counted_in_the_queues_that_are_asked_about(s: &Subject) {
+    crowd(s).await;
+    s.add(&of(s, "b", 1)).await;
+    let row = |name: &str, schema, jobs| (name.to_owned(), schema, jobs);
+
+    let here = [row("a", 2, 2), row("b", 1, 1)];
+    assert_eq!(unread_in(s, &["default"], &[]).await, here);
+    assert_eq!(unread_in(s, &["default"; 2], &[]).await, here);
+    let elsewhere = unread_in(s, &["another"], &[("b", 1)]).await;
+    assert_eq!(elsewhere, [row("a", 2, 1)]);
+    assert_eq!(unread_in(s, &["another"], &[("a", 2)]).await, []);
+    assert_eq!(unread_in(s, &["absent"], &[]).await, []);
+    assert_eq!(unread_in(s, &[], &[]).await, []);
+}
+
 pub async fn a_crowd_that_nobody_reads_is_counted_to_a_bound(s: &Subject) {
     let most = usize::try_from(UNREAD_MAX).expect("it is small");
     let crowd: Vec<_> = (0..=most).map(|_| of(s, "a", 1)).collect();
@@ -233,4 +257,20 @@ pub async fn a_crowd_that_nobody_reads_is_counted_to_a_bound(s: &Subject) {
     assert_eq!(counted, [("a".to_owned(), 1, UNREAD_MAX + 1)]);
     let of_all: u64 = waiting(s).await.iter().map(|row| row.3[0]).sum();
     assert_eq!(of_all, UNREAD_MAX + 2);
+}
+
+pub async fn many_shapes_that_nobody_reads_are_counted_to_a_bound(s: &Subject) {
+    let most = u32::try_from(UNREAD_LANES_MAX).expect("it is small");
+    let shapes: Vec<_> = (1..=most + 1).map(|schema| of(s, "a", schema)).collect();
+    s.insert(&shapes).await;
+    s.add(&of(s, "b", 1)).await;
+
+    let expected: Vec<_> = (1..=most).map(|n| ("a".to_owned(), n, 1)).collect();
+    assert!(unread(s, &[]).await == expected, "the first ones");
+    // However much is read, it takes no place from the others.
+    let counted = unread(s, &[("a", most)]).await;
+    let both = [("a".to_owned(), most + 1, 1), ("b".to_owned(), 1, 1)];
+    assert_eq!(counted, both);
+    let counted = unread(s, &[("a", most + 1)]).await;
+    assert_eq!(counted, [("b".to_owned(), 1, 1)]);
 }

@@ -153,12 +153,12 @@ impl Admin for PlantedStore {
         self.store.counts().await
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        self.store.unknown_types(known).await
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.store.unread(known).await
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        self.store.unread(queues, known).await
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {

@@ -31,7 +31,8 @@ impl Waiting {
     }
 }
 
-/// Waiting jobs of a type and payload schema that nobody here reads.
+/// Waiting jobs of a type and payload schema that nobody here reads, in the queues that were asked
+/// about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// The stored name of the kind of job.
@@ -45,3 +46,7 @@ pub struct Unread {
 /// The most jobs of one queue, type and schema that [`unread`](super::Admin::unread) counts, so
 /// that a crowd of them costs a worker little.
 pub const UNREAD_MAX: u64 = 1_000;
+
+/// The most queues with a type and schema in them that [`unread`](super::Admin::unread) counts jobs
+/// of, so that many small crowds cost it little as well.
+pub const UNREAD_LANES_MAX: usize = 2_000;

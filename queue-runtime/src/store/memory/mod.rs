@@ -236,12 +236,12 @@ impl Admin for MemoryStore {
         Ok(self.state("counts")?.counts())
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        Ok(self.state("unknown_types")?.unknown_types(known))
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        Ok(self.state("unread")?.unread(known))
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        Ok(self.state("unread")?.unread(queues, known))
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {

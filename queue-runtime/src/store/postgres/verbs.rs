@@ -9,7 +9,7 @@ use sqlx::postgres::PgRow;
 use super::actions::{Cancel, Exchange, Exchanged, Expired, Prune};
 use super::claim::Claim;
 use super::connect::Form;
-use super::error::{self, Fault, closed};
+use super::error::{self, closed};
 use super::heartbeat::PostgresHeartbeat;
 use super::insert::{Insert, is_plain};
 use super::instant::At;
@@ -318,32 +318,12 @@ impl Admin for PostgresStore {
         Ok(counts)
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        let known: Vec<String> = known
-            .iter()
-            .map(|known| known.as_str().to_owned())
-            .collect();
-        let read = |row: &PgRow| {
-            let mut columns = Columns::of(row);
-            match columns.parsed("job_type") {
-                Ok(job_type) => Ok(Some((job_type, columns.number("count")?))),
-                Err(Fault::Row(fault)) => {
-                    tracing::error!(fault, "left out of the unknown types");
-                    Ok(None)
-                }
-                Err(fault) => Err(fault),
-            }
-        };
-        let sql = &self.statements.unknown_types;
-        let rows = self
-            .read("unknown_types", sql, Parameters::none().and(known))
-            .await?;
-        let counted = all("unknown_types", &rows, read)?;
-        Ok(counted.into_iter().flatten().collect())
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.counted_unread(known).await
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        self.counted_unread(queues, known).await
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {

@@ -22,11 +22,14 @@ impl PostgresStore {
 
     pub(super) async fn counted_unread(
         &self,
+        queues: &[QueueName],
         known: &[(JobType, u32)],
     ) -> Result<Vec<Unread>, StoreError> {
+        let queue = |queue: &QueueName| queue.as_str().to_owned();
         let name = |(name, _): &(JobType, u32)| name.as_str().to_owned();
         let highest = |(_, highest): &(JobType, u32)| i64::from(*highest);
         let parameters = Parameters::none()
+            .and(rows::column(queues, queue))
             .and(rows::column(known, name))
             .and(rows::column(known, highest));
         let sql = &self.statements.unread;

@@ -10,7 +10,7 @@ use super::encode::Prepared;
 use super::error::{Fault, closed};
 use super::heartbeat::SqliteHeartbeat;
 use super::ops::Op;
-use super::rows::{self, Columns, json, limit};
+use super::rows::{self, Columns, limit};
 use super::statements::SqlQuery;
 use super::{SqliteStore, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
@@ -274,32 +274,12 @@ impl Admin for SqliteStore {
         Ok(counts)
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        let known: Vec<_> = known.iter().map(JobType::as_str).collect();
-        let known = json(&known);
-        self.read(
-            "unknown_types",
-            &self.statements.unknown_types,
-            |query| query.bind(known),
-            |row| {
-                let mut columns = Columns::of(row);
-                let job_type = match columns.parsed("job_type") {
-                    Ok(job_type) => job_type,
-                    Err(fault) => {
-                        let fault = fault.into_store("unknown_types");
-                        tracing::error!(%fault, "left out of the unknown types");
-                        return Ok(None);
-                    }
-                };
-                Ok(Some((job_type, columns.number("count")?)))
-            },
-        )
-        .await
-        .map(|counted| counted.into_iter().flatten().collect())
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.counted_unread(known).await
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        self.counted_unread(queues, known).await
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {

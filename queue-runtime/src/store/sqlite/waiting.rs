@@ -21,15 +21,17 @@ impl SqliteStore {
 
     pub(super) async fn counted_unread(
         &self,
+        queues: &[QueueName],
         known: &[(JobType, u32)],
     ) -> Result<Vec<Unread>, StoreError> {
         let known: Vec<_> = known
             .iter()
             .map(|(name, highest)| (name.as_str(), highest))
             .collect();
-        let known = json(&known);
+        let queues: Vec<_> = queues.iter().map(QueueName::as_str).collect();
+        let (queues, known) = (json(&queues), json(&known));
         let sql = &self.statements.unread;
-        let bind = |query: SqlQuery| query.bind(known);
+        let bind = |query: SqlQuery| query.bind(queues).bind(known);
         let read = |row: &SqliteRow| readable(row, "unread", unread);
         let counted = self.read("unread", sql, bind, read).await?;
         Ok(counted.into_iter().flatten().collect())
