@@ -71,7 +71,6 @@ use crate::time::Timestamp;
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
-    queues: Vec<QueueName>,
     ready: watch::Sender<bool>,
 }
 
@@ -80,6 +79,7 @@ pub struct Worker {
 struct Shared {
     backend: Arc<Backend>,
     id: WorkerId,
+    queues: Vec<QueueName>,
     registry: Registry,
     data: Arc<DataMap>,
     hooks: HookList,
@@ -123,6 +123,7 @@ impl Worker {
         let shared = Shared {
             backend: Arc::clone(queue.backend()),
             id,
+            queues,
             registry,
             data: Arc::new(data),
             hooks,
@@ -132,7 +133,6 @@ impl Worker {
         };
         Self {
             shared: Arc::new(shared),
-            queues,
             ready: watch::Sender::new(false),
         }
     }
@@ -168,7 +168,7 @@ impl Worker {
         let mut events = shared.backend.events().listen();
         let anything = ClaimRequest {
             worker: shared.id.clone(),
-            queues: self.queues.clone(),
+            queues: shared.queues.clone(),
             job_types: shared.registry.claimable(&shared.data),
             limit: 1,
             lease: shared.config.times.lease,
@@ -198,16 +198,12 @@ impl Worker {
     /// [`WorkerError`] if a loop cannot go on (let `main` return it, so that the process ends
     /// with a non-zero code), or if attempts that block their thread did not stop in time.
     pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<(), WorkerError> {
-        let Self {
-            shared,
-            queues,
-            ready,
-        } = self;
+        let Self { shared, ready } = self;
         let (failed, failure) = mpsc::unbounded_channel();
         // Both are stopped when they are dropped, however this function ends.
         let _heartbeat = heartbeat::start(&shared, failed.clone());
         let _chores = chores::start(&shared, failed);
-        let street = Street::new(shared, queues, ready, failure);
+        let street = Street::new(shared, ready, failure);
         let run = AssertUnwindSafe(street.run(shutdown)).catch_unwind().await;
         run.unwrap_or_else(|panic| {
             Err(WorkerError::Panicked {

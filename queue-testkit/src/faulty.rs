@@ -17,8 +17,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use queue_runtime::error::{StoreError, StoreErrorKind};
 use queue_runtime::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
-    Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, QueueName, Settled,
+    Settlement, Verified,
 };
 use queue_runtime::store::{
     Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
@@ -386,15 +386,13 @@ impl Admin for Faulty {
         self.faults.pass(Verb::Counts, self.store.counts()).await
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
         self.faults
-            .pass(Verb::UnknownTypes, self.store.unknown_types(known))
-            .await
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.faults
-            .pass(Verb::Unread, self.store.unread(known))
+            .pass(Verb::Unread, self.store.unread(queues, known))
             .await
     }
 
@@ -405,11 +403,14 @@ impl Admin for Faulty {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        let call = self.store.waiting_sample(job_type, schema, after, count);
+        let call = self
+            .store
+            .waiting_sample(job_type, queue, schema, after, count);
         self.faults.pass(Verb::WaitingSample, call).await
     }
 

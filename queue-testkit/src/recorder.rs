@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
-    Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, QueueName, Settled,
+    Settlement, Verified,
 };
 use queue_runtime::seam::Seam;
 use queue_runtime::store::{
@@ -309,17 +309,14 @@ impl Admin for Recorder {
             .await
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        let call = self.store.unknown_types(known);
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        let call = self.store.unread(queues, known);
         self.history
-            .keep(Verb::UnknownTypes, format!("{known:?}"), call)
-            .await
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        let call = self.store.unread(known);
-        self.history
-            .keep(Verb::Unread, format!("{known:?}"), call)
+            .keep(Verb::Unread, format!("{queues:?}, {known:?}"), call)
             .await
     }
 
@@ -332,12 +329,15 @@ impl Admin for Recorder {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        let call = self.store.waiting_sample(job_type, schema, after, count);
-        let asked = format!("{job_type}, {schema}, {after:?}, {count}");
+        let call = self
+            .store
+            .waiting_sample(job_type, queue, schema, after, count);
+        let asked = format!("{job_type}, {queue}, {schema}, {after:?}, {count}");
         self.history.keep(Verb::WaitingSample, asked, call).await
     }
 

@@ -1,60 +1,37 @@
-//! Whether this build may be deployed on a store: what waits there, and whether it is read.
+//! Whether this build may be deployed on a store: what waits there, and whether it is run.
 //!
-//! Counts and samples of the waiting rows come in, a [`Deployable`] comes out. It is made of what
-//! really waits, so it also sees what a shape cannot show. A row that is enqueued later is not in
-//! it.
+//! A store, a registry and the queues that are served come in, a [`Deployable`] comes out. It is
+//! made of what really waits, so it also sees what a shape cannot show. A row that is enqueued later
+//! is not in it.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use async_trait::async_trait;
-
 use crate::error::StoreError;
-use crate::handler::JobDef;
-use crate::job::{JobId, JobRecord, JobType};
+use crate::handler::{CheckFn, JobDef};
+use crate::job::{JobId, JobRecord, QueueName};
 use crate::pipeline::declare::Registry;
 use crate::store::{Admin, Waiting};
 
-/// The rows of one job type and payload schema that are not finished.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingRows {
-    /// The stored name.
-    pub job_type: JobType,
-    /// The number of the payload's shape.
-    pub schema: u32,
-    /// Queued or processing.
-    pub live: u64,
-    /// Dead letters, which wait for a replay.
-    pub dead_letters: u64,
-}
-
-/// A waiting row's payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// The job.
-    pub id: JobId,
-    /// The stored name.
-    pub job_type: JobType,
-    /// The number of the payload's shape.
-    pub schema: u32,
-    /// The typed arguments as JSON text.
-    pub payload: String,
-}
+/// Rows that are read at once.
+const PAGE: usize = 500;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployable {
-    /// What would be stranded, in the order of the counts.
+    /// What would be stranded, by type, queue and schema.
     pub stranded: Vec<Stranded>,
     /// Payloads that were read as a trial.
-    pub tried: usize,
+    pub tried: u64,
+    /// All rows that wait, dead letters among them.
+    pub waiting: u64,
 }
 
 /// Rows that this build would not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranded {
     /// Which rows, and how many.
-    pub rows: WaitingRows,
+    pub rows: Waiting,
     /// Why.
     pub reason: Reason,
 }
@@ -65,21 +42,27 @@ pub struct Stranded {
 pub enum Reason {
     /// No job of this build has the name or the alias.
     UnknownType,
+    /// A job of this build would run them, and no worker looks for them where they are: a row stays
+    /// in the queue that it was enqueued to.
+    QueueNotServed {
+        /// The queue.
+        queue: QueueName,
+    },
     /// The payload is newer than what this build reads.
     NewerSchema {
         /// The highest schema that it reads.
         reads: u32,
     },
-    /// This build refuses sampled payloads: the row would become a dead letter.
+    /// This build refuses payloads that were tried: the row would become a dead letter.
     Unreadable {
         /// The first one.
         id: JobId,
         /// What the decoder said.
         error: String,
-        /// Refused samples.
-        refused: usize,
-        /// All samples of these rows.
-        sampled: usize,
+        /// Refused payloads.
+        refused: u64,
+        /// All payloads of these rows that were tried.
+        tried: u64,
     },
     /// The job was declared by hand without a way to try a payload.
     Untried,
@@ -88,169 +71,153 @@ pub enum Reason {
 impl Deployable {
     /// Whether no live row is stranded. Dead letters wait for a person and hold nothing up.
     pub fn is_allowed(&self) -> bool {
-        self.stranded.iter().all(|stranded| stranded.rows.live == 0)
+        let mut stranded = self.stranded.iter();
+        stranded.all(|stranded| stranded.rows.live() == 0)
     }
 }
 
-/// Decides from counts and samples.
-pub fn judge(registry: &Registry, waiting: &[WaitingRows], samples: &[Sample]) -> Deployable {
-    let mut verdict = Deployable {
-        stranded: Vec::new(),
-        tried: 0,
-    };
-    for rows in waiting {
-        let of_rows = |s: &&Sample| s.job_type == rows.job_type && s.schema == rows.schema;
-        let samples: Vec<&Sample> = samples.iter().filter(of_rows).collect();
-        let reason = match registry.find(&rows.job_type) {
-            None => Some(Reason::UnknownType),
-            Some(def) if rows.schema > def.schema => {
-                Some(Reason::NewerSchema { reads: def.schema })
-            }
-            Some(def) => {
-                verdict.tried += samples.len();
-                try_all(def, &samples)
-            }
-        };
-        let rows = rows.clone();
-        verdict
-            .stranded
-            .extend(reason.map(|reason| Stranded { rows, reason }));
-    }
-    verdict
-}
-
-fn try_all(def: &JobDef, samples: &[&Sample]) -> Option<Reason> {
-    let Some(check) = def.check else {
-        return Some(Reason::Untried);
-    };
-    let refused = |sample: &&Sample| {
-        // Code of the user that panics ends one attempt of a worker, and here one trial.
-        let tried = || check(&sample.payload, sample.schema).map_err(|error| error.to_string());
-        let tried = catch_unwind(AssertUnwindSafe(tried));
-        let error = tried
-            .unwrap_or_else(|_| Err("it panicked".to_owned()))
-            .err();
-        error.map(|error| (sample.id, error))
-    };
-    let mut refused = samples.iter().filter_map(refused);
-    let (id, error) = refused.next()?;
-    Some(Reason::Unreadable {
-        id,
-        error,
-        refused: 1 + refused.count(),
-        sampled: samples.len(),
-    })
-}
-
-/// What is asked of a store about its waiting rows.
-#[async_trait]
-pub trait Rows: Send + Sync {
-    /// Counts the rows that are not finished, and dead letters, by job type and payload schema.
-    async fn waiting(&self) -> Result<Vec<WaitingRows>, StoreError>;
-
-    /// Returns at most `count` such rows of one job type and schema in the order of their ids,
-    /// behind the id `after`.
-    async fn waiting_sample(
-        &self,
-        job_type: &JobType,
-        schema: u32,
-        after: Option<JobId>,
-        count: usize,
-    ) -> Result<Vec<JobRecord>, StoreError>;
-}
-
-#[async_trait]
-impl<S: Admin + Send + Sync + ?Sized> Rows for S {
-    async fn waiting(&self) -> Result<Vec<WaitingRows>, StoreError> {
-        let rows = |waiting: Waiting| WaitingRows {
-            live: waiting.queued + waiting.processing,
-            dead_letters: waiting.dead_letters,
-            job_type: waiting.job_type,
-            schema: waiting.payload_schema,
-        };
-        let waiting = Admin::waiting(self).await?;
-        Ok(waiting.into_iter().map(rows).collect())
-    }
-
-    async fn waiting_sample(
-        &self,
-        job_type: &JobType,
-        schema: u32,
-        after: Option<JobId>,
-        count: usize,
-    ) -> Result<Vec<JobRecord>, StoreError> {
-        Admin::waiting_sample(self, job_type, schema, after, count).await
-    }
-}
-
-/// Rows that are asked for at once.
-const PAGE: usize = 500;
-
-/// Asks a store what waits, tries at most `sample` payloads of each job type and schema, and
-/// decides. Changes nothing; dropping it loses nothing.
+/// Asks a store what waits, tries the first `sample` payloads of each job type, queue and schema in
+/// the order of their ids, and decides whether workers that serve `queues` run it. Changes nothing;
+/// dropping it loses nothing. Holds a page of rows at a time, however many are tried.
+///
+/// By default a worker serves [`Registry::queues`]; name those of `WorkerBuilder::queues` instead if
+/// the program names some there. Rows of other programs on the same store are stranded to this
+/// build as well; their queue tells them apart.
 ///
 /// # Errors
 /// If the store cannot answer.
 pub async fn deployable(
-    rows: &(impl Rows + ?Sized),
+    store: &(impl Admin + ?Sized),
     registry: &Registry,
+    queues: &[QueueName],
     sample: usize,
 ) -> Result<Deployable, StoreError> {
-    let waiting = rows.waiting().await?;
-    let mut samples = Vec::new();
-    // Of the others it is known without a payload what becomes of them.
-    let is_tried = |kind: &&WaitingRows| {
-        let def = registry.find(&kind.job_type);
-        def.is_some_and(|def| kind.schema <= def.schema && def.check.is_some())
+    let mut verdict = Deployable {
+        stranded: Vec::new(),
+        tried: 0,
+        waiting: 0,
     };
-    for kind in waiting.iter().filter(is_tried) {
-        let mut left = sample;
-        let mut after = None;
-        while left > 0 {
-            let asked = left.min(PAGE);
-            let page = rows
-                .waiting_sample(&kind.job_type, kind.schema, after, asked)
-                .await?;
-            let got = page.len();
-            after = page.last().map(|row| row.id);
-            samples.extend(page.into_iter().map(|row| Sample {
-                id: row.id,
-                job_type: row.job_type,
-                schema: row.payload_schema,
-                payload: row.payload,
-            }));
-            left = left.saturating_sub(got);
-            if got < asked {
-                break;
+    for rows in store.waiting().await? {
+        verdict.waiting += rows.total();
+        let reason = match judged(registry, queues, &rows) {
+            Judged::Stranded(reason) => Some(reason),
+            Judged::ToTry(check) => {
+                let trial = tried(store, &rows, check, sample).await?;
+                verdict.tried += trial.tried;
+                trial.reason()
             }
-        }
+        };
+        let stranded = reason.map(|reason| Stranded { rows, reason });
+        verdict.stranded.extend(stranded);
     }
-    Ok(judge(registry, &waiting, &samples))
+    Ok(verdict)
 }
 
-/// One line for each kind of stranded row; a line that says so if there is none.
+/// What is known of rows without their payloads.
+enum Judged {
+    Stranded(Reason),
+    ToTry(CheckFn),
+}
+
+fn judged(registry: &Registry, queues: &[QueueName], rows: &Waiting) -> Judged {
+    let Waiting {
+        job_type,
+        queue,
+        payload_schema,
+        ..
+    } = rows;
+    Judged::Stranded(match registry.find(job_type) {
+        None => Reason::UnknownType,
+        Some(_) if !queues.contains(queue) => Reason::QueueNotServed {
+            queue: queue.clone(),
+        },
+        Some(def) if *payload_schema > def.schema => Reason::NewerSchema { reads: def.schema },
+        Some(JobDef { check: None, .. }) => Reason::Untried,
+        Some(JobDef {
+            check: Some(check), ..
+        }) => return Judged::ToTry(*check),
+    })
+}
+
+/// What became of the payloads that were tried.
+#[derive(Default)]
+struct Trial {
+    tried: u64,
+    refused: u64,
+    first: Option<(JobId, String)>,
+}
+
+impl Trial {
+    fn add(&mut self, job: &JobRecord, check: CheckFn) {
+        self.tried += 1;
+        // Code of the user that panics ends one attempt of a worker, and here one trial.
+        let read = || check(&job.payload, job.payload_schema).map_err(|error| error.to_string());
+        let read = catch_unwind(AssertUnwindSafe(read));
+        if let Err(error) = read.unwrap_or_else(|_| Err("it panicked".to_owned())) {
+            self.refused += 1;
+            self.first.get_or_insert((job.id, error));
+        }
+    }
+
+    fn reason(self) -> Option<Reason> {
+        let (id, error) = self.first?;
+        Some(Reason::Unreadable {
+            id,
+            error,
+            refused: self.refused,
+            tried: self.tried,
+        })
+    }
+}
+
+async fn tried(
+    store: &(impl Admin + ?Sized),
+    rows: &Waiting,
+    check: CheckFn,
+    sample: usize,
+) -> Result<Trial, StoreError> {
+    let mut trial = Trial::default();
+    let (mut left, mut after) = (sample, None);
+    while left > 0 {
+        let asked = left.min(PAGE);
+        let (job_type, queue, schema) = (&rows.job_type, &rows.queue, rows.payload_schema);
+        let page = store.waiting_sample(job_type, queue, schema, after, asked);
+        let page = page.await?;
+        for job in &page {
+            trial.add(job, check);
+        }
+        if page.len() < asked {
+            break;
+        }
+        after = page.last().map(|job| job.id);
+        left -= page.len();
+    }
+    Ok(trial)
+}
+
+/// A line for each kind of stranded row, or one that says that there is none; the last one also says
+/// how many of the payloads were tried.
 impl fmt::Display for Deployable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.stranded.is_empty() {
-            return writeln!(
-                f,
-                "nothing that waits would be stranded; {} payloads tried",
-                self.tried
-            );
-        }
         for Stranded { rows, reason } in &self.stranded {
-            let WaitingRows {
+            let Waiting {
                 job_type,
-                schema,
-                live,
+                queue,
+                payload_schema,
                 dead_letters,
+                ..
             } = rows;
             writeln!(
                 f,
-                "`{job_type}` schema {schema}: {live} waiting, {dead_letters} dead letters: {reason}"
+                "`{job_type}` schema {payload_schema} in queue `{queue}`: {} waiting, \
+                 {dead_letters} dead letters: {reason}",
+                rows.live()
             )?;
         }
-        Ok(())
+        if self.stranded.is_empty() {
+            f.write_str("nothing that waits would be stranded; ")?;
+        }
+        writeln!(f, "{} of {} payloads tried", self.tried, self.waiting)
     }
 }
 
@@ -258,15 +225,20 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownType => f.write_str("no job of this build has that name or alias"),
+            Self::QueueNotServed { queue } => write!(
+                f,
+                "no worker of this build serves queue `{queue}`; name it in `.queues(..)` until it \
+                 is empty"
+            ),
             Self::NewerSchema { reads } => write!(f, "this build reads up to schema {reads}"),
             Self::Unreadable {
                 id,
                 error,
                 refused,
-                sampled,
+                tried,
             } => write!(
                 f,
-                "{refused} of {sampled} payloads tried are refused, such as that of job {id}: {error}"
+                "{refused} of {tried} payloads tried are refused, such as that of job {id}: {error}"
             ),
             Self::Untried => f.write_str("the job has no `check`, so its payloads were not tried"),
         }

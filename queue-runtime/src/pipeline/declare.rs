@@ -83,6 +83,18 @@ impl Registry {
             .map(|(_, def)| *def)
     }
 
+    /// Returns every queue that a job names, once each: what a worker serves unless it is told
+    /// which.
+    pub fn queues(&self) -> Vec<QueueName> {
+        let mut queues = Vec::new();
+        for queue in self.defs().filter_map(|def| QueueName::new(def.queue).ok()) {
+            if !queues.contains(&queue) {
+                queues.push(queue);
+            }
+        }
+        queues
+    }
+
     /// Returns every stored name that can be run with `data`, with the highest payload schema it
     /// reads. A job that was sent to another queue than its own stays there for a worker that
     /// has what it needs.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use self::edit::{Edit, EditedJob};
-pub use self::waiting::{UNREAD_MAX, Unread, Waiting};
+pub use self::waiting::{UNREAD_LANES_MAX, UNREAD_MAX, Unread, Waiting};
 
 use crate::error::StoreError;
-use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, Verified};
+use crate::job::{Attempt, JobId, JobRecord, JobState, JobType, QueueName, Verified};
 use crate::time::Timestamp;
 
 /// Looking at jobs, calling them off, replaying them, and keeping history short.
@@ -61,26 +61,31 @@ pub trait Admin: Send + Sync {
     /// Counts the jobs in each state, in one snapshot.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
-    /// Counts the waiting jobs of every type that is not in `known`, sorted by type.
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError>;
-
-    /// Counts the waiting jobs that a program leaves for others: of every type that is not in
-    /// `known`, or of a payload schema above the highest that stands there with it. Sorted by type
-    /// and schema. Of each queue at most [`UNREAD_MAX`] are counted, so that workers may ask now
-    /// and then; jobs that wait behind their dedupe key are not counted yet.
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError>;
+    /// Counts the waiting jobs of these queues that a program leaves for others: of every type that
+    /// is not in `known`, or of a payload schema above the highest that stands there with it. Sorted
+    /// by type and schema. Jobs that wait behind their dedupe key are not counted yet.
+    ///
+    /// Bounded, so that workers may ask now and then: of each queue, type and schema at most
+    /// [`UNREAD_MAX`] jobs are counted, and of those with jobs to count at most
+    /// [`UNREAD_LANES_MAX`], those of each queue in the order of types and schemas. What is known
+    /// takes no part in that bound.
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError>;
 
     /// Counts what may still have to be decoded by some program, live jobs and dead letters, by
-    /// type and payload schema and sorted by them, in one snapshot. Done and cancelled jobs are
-    /// left out.
+    /// type, queue and payload schema and sorted by them, in one snapshot. Done and cancelled jobs
+    /// are left out.
     ///
     /// Locks nothing, and walks over all live jobs and dead letters: a question before a deploy,
-    /// not one for every minute. A type or schema that cannot be read is left out, with an error
-    /// in the log.
+    /// not one for every minute. A type, queue or schema that cannot be read is left out, with
+    /// an error in the log.
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError>;
 
-    /// Returns at most `count` of the jobs that [`waiting`](Self::waiting) counts for a type and
-    /// schema, live or dead letters, in the order of their ids. `after` is the id of the last job
+    /// Returns at most `count` of the jobs that [`waiting`](Self::waiting) counts for a type, queue
+    /// and schema, live or dead letters, in the order of their ids. `after` is the id of the last job
     /// of the page before; fewer than `count` jobs mean that there are no more.
     ///
     /// Each page is a snapshot of its own: a job that is enqueued while pages are read may be
@@ -89,6 +94,7 @@ pub trait Admin: Send + Sync {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,

@@ -32,8 +32,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{
-    Admin, Cancelling, Counts, Edit, EditedJob, Pruned, Replaying, Retention, UNREAD_MAX, Unread,
-    Waiting,
+    Admin, Cancelling, Counts, Edit, EditedJob, Pruned, Replaying, Retention, UNREAD_LANES_MAX,
+    UNREAD_MAX, Unread, Waiting,
 };
 pub use tx::Tx;
 pub use versions::Versions;

@@ -1,7 +1,6 @@
 //! Configures a worker and checks everything about it before it starts.
 
 use std::any::type_name;
-use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -345,9 +344,11 @@ impl WorkerBuilder {
     }
 
     fn served(&self, registry: &Registry, faults: &mut Vec<String>) -> Vec<QueueName> {
-        let declared = || registry.defs().map(|def| def.queue.to_owned()).collect();
-        let names = self.queues.clone().unwrap_or_else(declared);
-        if self.queues.as_ref().is_some_and(Vec::is_empty) {
+        let declared = registry.queues();
+        let Some(names) = &self.queues else {
+            return declared;
+        };
+        if names.is_empty() {
             faults.push(
                 "queues: an empty list serves nothing. Name a queue, or leave `.queues(..)` out \
                  to serve every queue that a job names"
@@ -355,22 +356,17 @@ impl WorkerBuilder {
             );
         }
         let mut queues = Vec::new();
-        let mut seen = HashSet::new();
-        let declared: HashSet<_> = registry.defs().map(|def| def.queue).collect();
-        for name in names
-            .iter()
-            .filter(|name| !declared.contains(name.as_str()))
-        {
-            tracing::warn!(
-                queue = name,
-                "this queue is served, but no registered job names it: is it misspelt? It gets \
-                 jobs only from `.queue(..)` when enqueueing"
-            );
-        }
         for name in names {
-            match QueueName::new(&name) {
-                Ok(queue) if seen.insert(queue.clone()) => queues.push(queue),
-                Ok(_) => {}
+            if !declared.iter().any(|queue| queue.as_str() == name) {
+                tracing::warn!(
+                    queue = name,
+                    "this queue is served, but no registered job names it: is it misspelt? It gets \
+                     jobs only from `.queue(..)` when enqueueing"
+                );
+            }
+            match QueueName::new(name) {
+                Ok(queue) if queues.contains(&queue) => {}
+                Ok(queue) => queues.push(queue),
                 Err(error) => faults.push(error.to_string()),
             }
         }

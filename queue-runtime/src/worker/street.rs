@@ -22,7 +22,7 @@ use super::{Shared, attempt, chores, shutdown};
 use crate::error::{StoreError, WorkerError};
 use crate::failpoint;
 use crate::handler::StopReason;
-use crate::job::{Change, JobEvent, Outcome, QueueName};
+use crate::job::{Change, JobEvent, Outcome};
 use crate::pipeline::claim::Claims;
 use crate::pipeline::dispatch::refuse;
 use crate::pipeline::settle::Outbound;
@@ -60,14 +60,13 @@ enum Phase {
 impl Street {
     pub(super) fn new(
         shared: Arc<Shared>,
-        queues: Vec<QueueName>,
         ready: watch::Sender<bool>,
         failure: mpsc::UnboundedReceiver<WorkerError>,
     ) -> Self {
         let config = &shared.config;
         let claims = Claims::new(
             shared.id.clone(),
-            queues,
+            shared.queues.clone(),
             shared.registry.claimable(&shared.data),
             config.times.lease,
             config.concurrency,

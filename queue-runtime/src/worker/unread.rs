@@ -1,5 +1,6 @@
 //! Tells of waiting jobs that this worker leaves for others: of a type that it has no handler for,
-//! or with a newer payload than it reads. They stay as they are, untouched.
+//! or with a newer payload than it reads. They stay as they are, untouched. What waits in queues
+//! that it does not serve is left to those that do.
 //!
 //! It looks at the start and at most once per prune interval, and tells when there are other types
 //! or schemas than at the look before: a rolling deploy makes a line, and no noise.
@@ -44,7 +45,8 @@ impl Looks {
             return;
         }
         let known = shared.registry.claimable(&shared.data);
-        let Ok(unread) = shared.backend.store().unread(&known).await else {
+        let unread = shared.backend.store().unread(&shared.queues, &known);
+        let Ok(unread) = unread.await else {
             return;
         };
         self.is_due.store(false, Ordering::Relaxed);

@@ -1,11 +1,9 @@
-//! What operators see: counts, unknown types, history, final jobs, opening and closing.
+//! What operators see: counts, history, final jobs, opening and closing.
 
 use std::time::Duration;
 
 use queue_runtime::error::StoreErrorKind;
-use queue_runtime::job::{
-    Claimed, Due, JobRecord, JobState, JobType, NewJob, OutcomeKind, Settlement,
-};
+use queue_runtime::job::{Claimed, Due, JobRecord, JobState, NewJob, OutcomeKind, Settlement};
 use queue_runtime::store::{Counts, Edit, Retention};
 
 use super::jobs::{
@@ -48,52 +46,6 @@ pub async fn every_job_is_counted_once(s: &Subject) {
     };
     assert_eq!(counts().await, expected);
     assert_eq!(s.picture().await.jobs().len(), 8);
-}
-
-pub async fn waiting_jobs_of_unknown_types_are_counted_by_type(s: &Subject) {
-    let of = |name: &str| NewJob {
-        job_type: job_type(name),
-        ..s.job()
-    };
-    s.insert(&[
-        of("b"),
-        of("a"),
-        of("b"),
-        of("a"),
-        of("b"),
-        of("known"),
-        s.job(),
-    ])
-    .await;
-    s.take().await;
-    let unknown = async |known: &[&str]| {
-        let known: Vec<JobType> = known.iter().map(|name| job_type(name)).collect();
-        let unknown = s
-            .store()
-            .unknown_types(&known)
-            .await
-            .expect("unknown_types answers");
-        unknown
-            .into_iter()
-            .map(|(name, count)| (name.to_string(), count))
-            .collect::<Vec<_>>()
-    };
-    let counted = |rows: &[(&str, u64)]| {
-        rows.iter()
-            .map(|(name, count)| ((*name).to_owned(), *count))
-            .collect::<Vec<_>>()
-    };
-
-    assert_eq!(unknown(&["known"]).await, counted(&[("a", 2), ("b", 3)]));
-    assert_eq!(
-        unknown(&["known", "a", "absent"]).await,
-        counted(&[("b", 3)])
-    );
-    assert_eq!(
-        unknown(&[]).await,
-        counted(&[("a", 2), ("b", 3), ("known", 1)])
-    );
-    assert_eq!(unknown(&["a", "b", "known"]).await, counted(&[]));
 }
 
 pub async fn an_unknown_job_has_no_record_and_no_history(s: &Subject) {
@@ -243,12 +195,14 @@ pub async fn a_closed_store_says_so(s: &Subject) {
             store.replay_with(job.id, false, &edit).await.err(),
         ),
         ("counts", store.counts().await.err()),
-        ("unknown_types", store.unknown_types(&[]).await.err()),
-        ("unread", store.unread(&[]).await.err()),
+        ("unread", store.unread(&request.queues, &[]).await.err()),
         ("waiting", store.waiting().await.err()),
         (
             "waiting_sample",
-            store.waiting_sample(&job.job_type, 1, None, 1).await.err(),
+            store
+                .waiting_sample(&job.job_type, &job.queue, 1, None, 1)
+                .await
+                .err(),
         ),
         ("prune", store.prune(&retention, 1).await.err()),
         ("newest_version", store.newest_version("k").await.err()),

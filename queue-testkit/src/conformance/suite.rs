@@ -383,7 +383,6 @@ macro_rules! conformance_family {
     ($to:tt admin) => {
         $crate::conformance_handed! { $to admin:
             every_job_is_counted_once
-            waiting_jobs_of_unknown_types_are_counted_by_type
             an_unknown_job_has_no_record_and_no_history
             the_history_of_a_hard_life_is_complete
             a_running_attempt_is_open_in_the_history
@@ -400,11 +399,13 @@ macro_rules! conformance_family {
     ($to:tt waiting) => {
         $crate::conformance_handed! { $to waiting:
             nothing_has_to_be_read_in_an_empty_store
-            what_may_still_be_read_is_counted_by_type_and_schema
+            what_may_still_be_read_is_counted_by_type_queue_and_schema
             a_sample_has_what_was_counted_and_nothing_else
             a_sample_is_read_page_by_page_in_the_order_of_ids
             what_nobody_reads_is_counted_by_type_and_schema
+            what_nobody_reads_is_counted_in_the_queues_that_are_asked_about
             a_crowd_that_nobody_reads_is_counted_to_a_bound
+            many_shapes_that_nobody_reads_are_counted_to_a_bound
         }
     };
     ($to:tt verify) => {

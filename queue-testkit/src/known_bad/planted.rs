@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use queue_runtime::error::StoreError;
 use queue_runtime::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
-    Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, QueueName, Settled,
+    Settlement, Verified,
 };
 use queue_runtime::store::{
     Admin, Cancelling, ClaimRequest, Counts, Edit, Extended, Heartbeat, Inserted, Pruned,
@@ -153,12 +153,12 @@ impl Admin for PlantedStore {
         self.store.counts().await
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        self.store.unknown_types(known).await
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.store.unread(known).await
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        self.store.unread(queues, known).await
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
@@ -168,12 +168,15 @@ impl Admin for PlantedStore {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
         let store = self.store.as_ref();
-        let listed = store.waiting_sample(job_type, schema, after, count).await?;
+        let listed = store
+            .waiting_sample(job_type, queue, schema, after, count)
+            .await?;
         Ok(self.shown(listed))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use queue_runtime::job::{Attempt, JobType, OutcomeKind};
+use queue_runtime::job::{Attempt, OutcomeKind};
 use queue_runtime::{JobRecord, JobState, Queue};
 
 use crate::fleet::Run;
@@ -23,14 +23,13 @@ pub(crate) async fn unknown(queue: &Queue, release: &str) -> Vec<(String, u64)> 
             "digest",
         ],
     };
-    let known: Vec<_> = known
-        .iter()
-        .map(|name| JobType::new(*name).expect("a name"))
-        .collect();
-    let unknown = queue.store().unknown_types(&known).await;
-    let unknown = unknown.expect("the store answers").into_iter();
+    let waiting = queue.waiting().await.expect("the store answers");
+    let unknown = waiting.into_iter().filter(|row| {
+        let is_known = known.contains(&row.job_type.as_str());
+        row.queued > 0 && !is_known
+    });
     unknown
-        .map(|(name, jobs)| (name.to_string(), jobs))
+        .map(|row| (row.job_type.to_string(), row.queued))
         .collect()
 }
 

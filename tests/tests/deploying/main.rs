@@ -4,14 +4,20 @@
     clippy::disallowed_methods,
     reason = "starts real processes, reads what they print, and bounds how long it waits for them"
 )]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "both releases, which are modules of `builds`, have the same program around their jobs"
+)]
 
 mod audit;
+mod builds;
 mod fleet;
 mod place;
 
 use queue_runtime::error::StoreErrorKind;
 use queue_runtime::{OpenError, Queue};
 
+use self::builds::{CARELESS, MOVED, check_nothing_is_stranded, judged, row, stranded};
 use self::fleet::Fleet;
 use self::place::Place;
 
@@ -47,6 +53,7 @@ macro_rules! on_each_store {
 
 on_each_store! {
     a_rolling_deploy_and_its_way_back_lose_no_job
+    a_careless_release_is_told_before_it_is_deployed_what_it_would_strand
     a_program_below_what_the_tables_need_is_refused_at_its_start
     a_request_that_the_next_release_repeats_in_another_shape_is_a_conflict
 }
@@ -85,21 +92,28 @@ async fn a_rolling_deploy_and_its_way_back_lose_no_job(place: &Place) {
     // New workers run what an old producer stores, all but the job that they lack.
     accepted += fleet.producer(BEFORE, 3_000, 80).accepted().await;
     fleet.waits(&queue, 20).await;
-    let unknown = audit::unknown(&queue, AFTER).await;
-    assert_eq!(unknown, [("old_report".to_owned(), 20)]);
+    let lacking = [row("old_report", 20, "unknown")];
+    assert_eq!(stranded(&queue, AFTER).await, lacking);
+    assert_eq!(stranded(&queue, BEFORE).await, []);
     for worker in new {
         worker.stop().await;
     }
 
     // Back: old workers run what they know of what the new release has stored.
     accepted += fleet.producer(AFTER, 20_000, 80).accepted().await;
+    let newer = [
+        row("new_report", 20, "unknown"),
+        row("send_digest", 20, "unknown"),
+        row("send_invoice", 20, "reads 1"),
+    ];
+    assert_eq!(stranded(&queue, BEFORE).await, newer);
+    assert_eq!(stranded(&queue, AFTER).await, lacking);
     let old = [fleet.worker(BEFORE).await, fleet.worker(BEFORE).await];
     fleet.waits(&queue, 60).await;
-    let unknown = audit::unknown(&queue, BEFORE).await;
-    let left = ["new_report", "send_digest"].map(|name| (name.to_owned(), 20));
-    assert_eq!(unknown, left);
+    assert_eq!(stranded(&queue, BEFORE).await, newer);
+    assert_eq!(stranded(&queue, AFTER).await, []);
     for worker in old {
-        for (name, _) in &left {
+        for (name, ..) in &newer {
             worker.says(name).await;
         }
         worker.stop().await;
@@ -111,9 +125,38 @@ async fn a_rolling_deploy_and_its_way_back_lose_no_job(place: &Place) {
     for worker in new {
         worker.stop().await;
     }
+    check_nothing_is_stranded(&queue).await;
     let repeated = fleet.producer(BEFORE, 0, 40).accepted().await;
     assert_eq!(repeated, 0, "these requests were made at the beginning");
     audit::check(&queue, fleet.ledger(), accepted).await;
+    queue.close().await;
+}
+
+async fn a_careless_release_is_told_before_it_is_deployed_what_it_would_strand(place: &Place) {
+    let fleet = Fleet::new(place).await;
+    fleet.migrate(BEFORE).await;
+    let accepted = fleet.producer(BEFORE, 0, 120).accepted().await;
+    let queue = place.open().await;
+
+    let verdict = judged(&queue, CARELESS).await;
+
+    assert!(!verdict.is_allowed());
+    let told = verdict.to_string();
+    assert!(told.ends_with("\n60 of 120 payloads tried\n"), "{told}");
+    let expected = [
+        row("digest", 30, "unknown"),
+        row("old_report", 30, "unknown"),
+        row("send_invoice", 30, "30 of 30 refused"),
+    ];
+    assert_eq!(stranded(&queue, CARELESS).await, expected);
+    let types = ["digest", "old_report", "send_invoice", "sync_stock"];
+    let left = types.map(|name| row(name, 30, "default is not served"));
+    assert_eq!(stranded(&queue, MOVED).await, left);
+    // With care the same edits strand nothing, but for the job that is gone.
+    let gone = [row("old_report", 30, "unknown")];
+    assert_eq!(stranded(&queue, AFTER).await, gone);
+    let counts = queue.counts().await.expect("the store answers");
+    assert_eq!((counts.queued, counts.total()), (accepted, accepted));
     queue.close().await;
 }
 

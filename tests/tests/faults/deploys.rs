@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use queue_runtime::job::{DeadReason, JobType};
+use queue_runtime::job::{DeadReason, JobType, QueueName};
 use queue_runtime::{EnqueueError, Job, JobContext, JobState, Queue, Worker, WorkerBuilder, job};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -96,10 +96,12 @@ async fn o_095_a_job_that_nobody_knows_waits_and_is_counted(world: &World) {
 
     let waiting = job(&queue, sent.id).await;
     assert_eq!((waiting.state, waiting.attempts), (JobState::Queued, 0));
-    let known = [JobType::new("of_the_old_program").expect("a name")];
-    let unknown = queue.store().unknown_types(&known).await;
-    let new = JobType::new("of_the_new_program").expect("a name");
-    assert_eq!(unknown.expect("it answers"), [(new, 1)]);
+    let served = [QueueName::default_queue()];
+    let known = [(JobType::new("of_the_old_program").expect("a name"), 1)];
+    let unread = queue.store().unread(&served, &known).await;
+    let unread = unread.expect("it answers");
+    assert_eq!((unread.len(), unread[0].jobs), (1, 1));
+    assert_eq!(unread[0].job_type.as_str(), "of_the_new_program");
     let new = worker(&queue).job::<OfTheNewProgramJob>();
     new.run_until(finals(&[&queue], 1))
         .await

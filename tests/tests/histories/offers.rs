@@ -16,7 +16,7 @@ use queue_testkit::conformance::jobs::{
 use super::steps::{Claim, Editing, Ending, Mode, Offer, Until, When};
 
 pub(crate) const TYPES: [&str; 2] = ["send_welcome", "bill"];
-const QUEUES: [&str; 2] = ["default", "mail"];
+pub(crate) const QUEUES: [&str; 2] = ["default", "mail"];
 pub(crate) const CACHE_KEYS: [&str; 2] = ["user:1", "user:2"];
 pub(crate) const CRASHES_MAX: u32 = 3;
 

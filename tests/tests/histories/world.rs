@@ -11,10 +11,10 @@ use queue_runtime::seam::Seam as _;
 use queue_runtime::store::memory::MemoryStore;
 use queue_runtime::store::{ClaimRequest, Heartbeat, Retention, Store};
 use queue_testkit::clock::TestSeam;
-use queue_testkit::conformance::jobs::{job_type, rescue_of};
+use queue_testkit::conformance::jobs::{job_type, queue, rescue_of};
 use queue_testkit::conformance::{Fixture, Picture};
 
-use super::offers::{CACHE_KEYS, TYPES, bounded, edit, new_job, request, settlement};
+use super::offers::{CACHE_KEYS, QUEUES, TYPES, bounded, edit, new_job, request, settlement};
 use super::rules::Rules;
 use super::steps::{Ending, Step};
 use super::tally::Tally;
@@ -191,17 +191,19 @@ impl<F: Fixture> World<F> {
         for key in CACHE_KEYS {
             both!(self.newest_version(key));
         }
-        both!(self.unknown_types(&[job_type(TYPES[0])]));
-        both!(self.unread(&[(job_type(TYPES[0]), 1)]));
+        let queues = QUEUES.map(queue);
+        both!(self.unread(&queues, &[(job_type(TYPES[0]), 1)]));
+        both!(self.unread(&queues[..1], &[]));
         let verified = both!(self.verify(100));
         if !verified.is_sound() {
             return Err(format!("both stores are broken alike:\n{verified}"));
         }
         for waiting in both!(self.waiting()) {
-            let (name, schema) = (&waiting.job_type, waiting.payload_schema);
-            let first = both!(self.waiting_sample(name, schema, None, 2));
+            let (name, queue) = (&waiting.job_type, &waiting.queue);
+            let schema = waiting.payload_schema;
+            let first = both!(self.waiting_sample(name, queue, schema, None, 2));
             let after = first.last().map(|job| job.id);
-            both!(self.waiting_sample(name, schema, after, 100));
+            both!(self.waiting_sample(name, queue, schema, after, 100));
         }
         Ok(())
     }

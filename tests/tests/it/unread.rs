@@ -63,7 +63,8 @@ async fn a_worker_says_at_its_start_which_waiting_jobs_it_does_not_run_and_why()
     enqueue(&world, GoneFromHereJob {}).await;
     enqueue(&world, GoneFromHereJob {}).await;
     enqueue(&world, HasGrownJob { large: 300 }).await;
-    enqueue(&world, NeedsANumberJob {}).await;
+    let moved = world.queue.enqueue(NeedsANumberJob {}).queue("default");
+    moved.await.expect("enqueued");
     let known = world.queue.enqueue(KnownHereJob {}).await;
     let small = world.queue.enqueue(GrowsJob { small: 3 }).await;
     let run = [known.expect("enqueued").id, small.expect("enqueued").id];
@@ -157,4 +158,32 @@ async fn a_worker_that_reads_everything_says_nothing() {
         .await;
 
     assert_eq!(told(&log), []);
+}
+
+#[tokio::test]
+async fn jobs_in_queues_that_a_worker_does_not_serve_are_no_concern_of_it() {
+    let world = World::new();
+    let (log, _guard) = Log::start();
+    let elsewhere = [
+        world
+            .queue
+            .enqueue(GoneFromHereJob {})
+            .queue("elsewhere")
+            .await,
+        world
+            .queue
+            .enqueue(HasGrownJob { large: 300 })
+            .queue("elsewhere")
+            .await,
+        world.queue.enqueue(NeedsANumberJob {}).await,
+    ];
+    let sent = world.queue.enqueue(KnownHereJob {}).await;
+
+    world
+        .run(worker(&world.queue), &[sent.expect("enqueued").id])
+        .await;
+
+    assert_eq!(told(&log), []);
+    let counts = world.queue.counts().await.expect("counted");
+    assert_eq!(counts.queued, elsewhere.len() as u64);
 }

@@ -1,12 +1,14 @@
 //! What still has to be read by a program, counted by the shape of its payload.
 
-use crate::job::JobType;
+use crate::job::{JobType, QueueName};
 
-/// How many jobs of a type and payload schema may still have to be decoded.
+/// How many jobs of a type, queue and payload schema may still have to be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The stored name of the kind of job.
     pub job_type: JobType,
+    /// The queue that they are in: only workers that serve it run them.
+    pub queue: QueueName,
     /// The number of the payload's shape.
     pub payload_schema: u32,
     /// Jobs that wait, whether due or not.
@@ -18,13 +20,19 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// Returns the number of those that wait or run, which is all but the dead letters.
+    pub const fn live(&self) -> u64 {
+        self.queued + self.processing
+    }
+
     /// Returns the number of all of them.
     pub const fn total(&self) -> u64 {
-        self.queued + self.processing + self.dead_letters
+        self.live() + self.dead_letters
     }
 }
 
-/// Waiting jobs of a type and payload schema that nobody here reads.
+/// Waiting jobs of a type and payload schema that nobody here reads, in the queues that were asked
+/// about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// The stored name of the kind of job.
@@ -38,3 +46,7 @@ pub struct Unread {
 /// The most jobs of one queue, type and schema that [`unread`](super::Admin::unread) counts, so
 /// that a crowd of them costs a worker little.
 pub const UNREAD_MAX: u64 = 1_000;
+
+/// The most queues with a type and schema in them that [`unread`](super::Admin::unread) counts jobs
+/// of, so that many small crowds cost it little as well.
+pub const UNREAD_LANES_MAX: usize = 2_000;

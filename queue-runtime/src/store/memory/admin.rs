@@ -1,9 +1,7 @@
 //! Looking, calling off, replaying, counting, pruning.
 
-use std::collections::BTreeMap;
-
 use super::state::{Job, ScopedKey, State};
-use crate::job::{Attempt, DedupeUntil, JobId, JobRecord, JobState, JobType, OutcomeKind};
+use crate::job::{Attempt, DedupeUntil, JobId, JobRecord, JobState, OutcomeKind};
 use crate::store::{Cancelling, Counts, Edit, Pruned, Replaying, Retention};
 use crate::time::Timestamp;
 
@@ -128,16 +126,6 @@ impl State {
             *counts.of_mut(job.record.state) += 1;
         }
         counts
-    }
-
-    pub(super) fn unknown_types(&self, known: &[JobType]) -> Vec<(JobType, u64)> {
-        let mut unknown = BTreeMap::new();
-        for job in self.live.values().map(|job| &job.record) {
-            if job.state == JobState::Queued && !known.contains(&job.job_type) {
-                *unknown.entry(job.job_type.clone()).or_insert(0) += 1;
-            }
-        }
-        unknown.into_iter().collect()
     }
 
     pub(super) fn prune(&mut self, retention: &Retention, limit: usize, now: Timestamp) -> Pruned {

@@ -25,8 +25,8 @@ use super::{
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, Settled, Settlement,
-    Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, Lease, NewJob, QueueName, Settled,
+    Settlement, Verified,
 };
 use crate::seam::Seam;
 use crate::time::Timestamp;
@@ -236,12 +236,12 @@ impl Admin for MemoryStore {
         Ok(self.state("counts")?.counts())
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        Ok(self.state("unknown_types")?.unknown_types(known))
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        Ok(self.state("unread")?.unread(known))
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        Ok(self.state("unread")?.unread(queues, known))
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
@@ -251,12 +251,13 @@ impl Admin for MemoryStore {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
         let state = self.state("waiting_sample")?;
-        Ok(state.waiting_sample(job_type, schema, after, count))
+        Ok(state.waiting_sample(job_type, queue, schema, after, count))
     }
 
     async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {

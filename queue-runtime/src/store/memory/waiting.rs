@@ -1,50 +1,45 @@
-//! What still has to be read by a program: counts by type and payload schema, and the jobs.
+//! What still has to be read by a program: counts by the shape of payloads, and the jobs.
 
 use std::collections::BTreeMap;
 
 use super::state::State;
-use crate::job::{JobId, JobRecord, JobState, JobType};
-use crate::store::{UNREAD_MAX, Unread, Waiting};
+use crate::job::{JobId, JobRecord, JobState, JobType, QueueName};
+use crate::store::{UNREAD_LANES_MAX, UNREAD_MAX, Unread, Waiting};
 
 impl State {
-    pub(super) fn unread(&self, known: &[(JobType, u32)]) -> Vec<Unread> {
+    pub(super) fn unread(&self, queues: &[QueueName], known: &[(JobType, u32)]) -> Vec<Unread> {
         let is_read = |job: &JobRecord| {
             let mut of_type = known.iter().filter(|(name, _)| *name == job.job_type);
             of_type.any(|(_, highest)| job.payload_schema <= *highest)
         };
         let mut lanes = BTreeMap::<_, u64>::new();
         for job in self.live.values().map(|job| &job.record) {
-            if job.state == JobState::Queued && job.dedupe_slot == 0 && !is_read(job) {
-                let lane = (job.job_type.clone(), job.payload_schema, job.queue.clone());
+            let is_counted = job.state == JobState::Queued && job.dedupe_slot == 0;
+            if is_counted && queues.contains(&job.queue) && !is_read(job) {
+                let lane = (&job.queue, &job.job_type, job.payload_schema);
                 *lanes.entry(lane).or_default() += 1;
             }
         }
-        let mut unread = Vec::<Unread>::new();
-        for ((job_type, payload_schema, _), jobs) in lanes {
-            let jobs = jobs.min(UNREAD_MAX);
-            match unread.last_mut() {
-                Some(last)
-                    if (&last.job_type, last.payload_schema) == (&job_type, payload_schema) =>
-                {
-                    last.jobs += jobs;
-                }
-                _ => unread.push(Unread {
-                    job_type,
-                    payload_schema,
-                    jobs,
-                }),
-            }
+        let mut unread = BTreeMap::<_, u64>::new();
+        for ((_, job_type, schema), jobs) in lanes.into_iter().take(UNREAD_LANES_MAX) {
+            *unread.entry((job_type, schema)).or_default() += jobs.min(UNREAD_MAX);
         }
-        unread
+        let row = |((job_type, payload_schema), jobs): ((&JobType, u32), u64)| Unread {
+            job_type: job_type.clone(),
+            payload_schema,
+            jobs,
+        };
+        unread.into_iter().map(row).collect()
     }
 
     pub(super) fn waiting(&self) -> Vec<Waiting> {
         let mut counted = BTreeMap::new();
         for job in self.undecided() {
             let counts = counted
-                .entry((&job.job_type, job.payload_schema))
+                .entry((&job.job_type, &job.queue, job.payload_schema))
                 .or_insert_with(|| Waiting {
                     job_type: job.job_type.clone(),
+                    queue: job.queue.clone(),
                     payload_schema: job.payload_schema,
                     queued: 0,
                     processing: 0,
@@ -62,13 +57,15 @@ impl State {
     pub(super) fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Vec<JobRecord> {
         let mut jobs: Vec<_> = self
             .undecided()
-            .filter(|job| job.job_type == *job_type && job.payload_schema == schema)
+            .filter(|job| job.job_type == *job_type && job.queue == *queue)
+            .filter(|job| job.payload_schema == schema)
             .filter(|job| after.is_none_or(|after| job.id > after))
             .collect();
         jobs.sort_by_key(|job| job.id);

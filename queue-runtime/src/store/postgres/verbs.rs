@@ -9,7 +9,7 @@ use sqlx::postgres::PgRow;
 use super::actions::{Cancel, Exchange, Exchanged, Expired, Prune};
 use super::claim::Claim;
 use super::connect::Form;
-use super::error::{self, Fault, closed};
+use super::error::{self, closed};
 use super::heartbeat::PostgresHeartbeat;
 use super::insert::{Insert, is_plain};
 use super::instant::At;
@@ -19,7 +19,8 @@ use super::statements::Parameters;
 use super::{PostgresStore, Read, all, aside, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement, Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, QueueName, Settled, Settlement,
+    Verified,
 };
 use crate::store::listing::Listing;
 use crate::store::{
@@ -317,32 +318,12 @@ impl Admin for PostgresStore {
         Ok(counts)
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        let known: Vec<String> = known
-            .iter()
-            .map(|known| known.as_str().to_owned())
-            .collect();
-        let read = |row: &PgRow| {
-            let mut columns = Columns::of(row);
-            match columns.parsed("job_type") {
-                Ok(job_type) => Ok(Some((job_type, columns.number("count")?))),
-                Err(Fault::Row(fault)) => {
-                    tracing::error!(fault, "left out of the unknown types");
-                    Ok(None)
-                }
-                Err(fault) => Err(fault),
-            }
-        };
-        let sql = &self.statements.unknown_types;
-        let rows = self
-            .read("unknown_types", sql, Parameters::none().and(known))
-            .await?;
-        let counted = all("unknown_types", &rows, read)?;
-        Ok(counted.into_iter().flatten().collect())
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.counted_unread(known).await
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        self.counted_unread(queues, known).await
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
@@ -352,11 +333,13 @@ impl Admin for PostgresStore {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        self.listed_waiting(job_type, schema, after, count).await
+        self.listed_waiting(job_type, queue, schema, after, count)
+            .await
     }
 
     async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {

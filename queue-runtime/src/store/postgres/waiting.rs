@@ -1,4 +1,4 @@
-//! What still has to be read by a program: counts by type and payload schema, and the jobs.
+//! What still has to be read by a program: counts by the shape of payloads, and the jobs.
 
 use sqlx::postgres::PgRow;
 
@@ -7,7 +7,7 @@ use super::rows::{self, Columns, limit};
 use super::statements::Parameters;
 use super::{PostgresStore, all};
 use crate::error::StoreError;
-use crate::job::{JobId, JobRecord, JobType};
+use crate::job::{JobId, JobRecord, JobType, QueueName};
 use crate::store::listing::Listing;
 use crate::store::{Unread, Waiting};
 
@@ -22,11 +22,14 @@ impl PostgresStore {
 
     pub(super) async fn counted_unread(
         &self,
+        queues: &[QueueName],
         known: &[(JobType, u32)],
     ) -> Result<Vec<Unread>, StoreError> {
+        let queue = |queue: &QueueName| queue.as_str().to_owned();
         let name = |(name, _): &(JobType, u32)| name.as_str().to_owned();
         let highest = |(_, highest): &(JobType, u32)| i64::from(*highest);
         let parameters = Parameters::none()
+            .and(rows::column(queues, queue))
             .and(rows::column(known, name))
             .and(rows::column(known, highest));
         let sql = &self.statements.unread;
@@ -39,6 +42,7 @@ impl PostgresStore {
     pub(super) async fn listed_waiting(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
@@ -47,6 +51,7 @@ impl PostgresStore {
         while let Some((after, left)) = listing.wanted() {
             let parameters = Parameters::none()
                 .and(job_type.as_str())
+                .and(queue.as_str())
                 .and(i64::from(schema))
                 .and(after.map(|((), id)| *id.as_uuid()))
                 .and(limit(left));
@@ -61,6 +66,7 @@ impl PostgresStore {
 fn waiting(columns: &mut Columns<'_>) -> Result<Waiting, Fault> {
     Ok(Waiting {
         job_type: columns.parsed("job_type")?,
+        queue: columns.parsed("queue")?,
         payload_schema: columns.number("payload_schema")?,
         queued: columns.number("count")?,
         processing: columns.number("count")?,
@@ -76,7 +82,7 @@ fn unread(columns: &mut Columns<'_>) -> Result<Unread, Fault> {
     })
 }
 
-/// Reads a count unless its type or schema breaks a rule: then the others are still told.
+/// Reads a count unless its type, queue or schema breaks a rule: then the others are still told.
 fn readable<T>(
     row: &PgRow,
     operation: &'static str,

@@ -151,7 +151,6 @@ statements! {
     settle_remove = include_str!("sql/settle_remove.sql");
     store_id = include_str!("sql/store_id.sql");
     tables = include_str!("sql/tables.sql");
-    unknown_types = include_str!("sql/unknown_types.sql");
     unread = include_str!("sql/unread.sql");
     verify_counter = include_str!("sql/verify_counter.sql");
     verify_dedupe = include_str!("sql/verify_dedupe.sql");

@@ -10,12 +10,13 @@ use super::encode::Prepared;
 use super::error::{Fault, closed};
 use super::heartbeat::SqliteHeartbeat;
 use super::ops::Op;
-use super::rows::{self, Columns, json, limit};
+use super::rows::{self, Columns, limit};
 use super::statements::SqlQuery;
 use super::{SqliteStore, claim, connect, schema};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::job::{
-    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, Settled, Settlement, Verified,
+    Attempt, Claimed, JobId, JobRecord, JobState, JobType, NewJob, QueueName, Settled, Settlement,
+    Verified,
 };
 use crate::store::listing::Listing;
 use crate::store::{
@@ -273,32 +274,12 @@ impl Admin for SqliteStore {
         Ok(counts)
     }
 
-    async fn unknown_types(&self, known: &[JobType]) -> Result<Vec<(JobType, u64)>, StoreError> {
-        let known: Vec<_> = known.iter().map(JobType::as_str).collect();
-        let known = json(&known);
-        self.read(
-            "unknown_types",
-            &self.statements.unknown_types,
-            |query| query.bind(known),
-            |row| {
-                let mut columns = Columns::of(row);
-                let job_type = match columns.parsed("job_type") {
-                    Ok(job_type) => job_type,
-                    Err(fault) => {
-                        let fault = fault.into_store("unknown_types");
-                        tracing::error!(%fault, "left out of the unknown types");
-                        return Ok(None);
-                    }
-                };
-                Ok(Some((job_type, columns.number("count")?)))
-            },
-        )
-        .await
-        .map(|counted| counted.into_iter().flatten().collect())
-    }
-
-    async fn unread(&self, known: &[(JobType, u32)]) -> Result<Vec<Unread>, StoreError> {
-        self.counted_unread(known).await
+    async fn unread(
+        &self,
+        queues: &[QueueName],
+        known: &[(JobType, u32)],
+    ) -> Result<Vec<Unread>, StoreError> {
+        self.counted_unread(queues, known).await
     }
 
     async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
@@ -308,11 +289,13 @@ impl Admin for SqliteStore {
     async fn waiting_sample(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        self.listed_waiting(job_type, schema, after, count).await
+        self.listed_waiting(job_type, queue, schema, after, count)
+            .await
     }
 
     async fn verify(&self, limit: usize) -> Result<Verified, StoreError> {

@@ -1,4 +1,4 @@
-//! What still has to be read by a program: counts by type and payload schema, and the jobs.
+//! What still has to be read by a program: counts by the shape of payloads, and the jobs.
 
 use sqlx::sqlite::SqliteRow;
 
@@ -7,7 +7,7 @@ use super::error::Fault;
 use super::rows::{self, Columns, json, limit};
 use super::statements::SqlQuery;
 use crate::error::StoreError;
-use crate::job::{JobId, JobRecord, JobType};
+use crate::job::{JobId, JobRecord, JobType, QueueName};
 use crate::store::listing::Listing;
 use crate::store::{Unread, Waiting};
 
@@ -21,15 +21,17 @@ impl SqliteStore {
 
     pub(super) async fn counted_unread(
         &self,
+        queues: &[QueueName],
         known: &[(JobType, u32)],
     ) -> Result<Vec<Unread>, StoreError> {
         let known: Vec<_> = known
             .iter()
             .map(|(name, highest)| (name.as_str(), highest))
             .collect();
-        let known = json(&known);
+        let queues: Vec<_> = queues.iter().map(QueueName::as_str).collect();
+        let (queues, known) = (json(&queues), json(&known));
         let sql = &self.statements.unread;
-        let bind = |query: SqlQuery| query.bind(known);
+        let bind = |query: SqlQuery| query.bind(queues).bind(known);
         let read = |row: &SqliteRow| readable(row, "unread", unread);
         let counted = self.read("unread", sql, bind, read).await?;
         Ok(counted.into_iter().flatten().collect())
@@ -38,6 +40,7 @@ impl SqliteStore {
     pub(super) async fn listed_waiting(
         &self,
         job_type: &JobType,
+        queue: &QueueName,
         schema: u32,
         after: Option<JobId>,
         count: usize,
@@ -45,7 +48,8 @@ impl SqliteStore {
         let mut listing = Listing::new(after.map(|id| ((), id.to_string())), count);
         while let Some((after, left)) = listing.wanted() {
             let bind = |query: SqlQuery| {
-                let query = query.bind(job_type.as_str().to_owned()).bind(schema);
+                let query = query.bind(job_type.as_str().to_owned());
+                let query = query.bind(queue.as_str().to_owned()).bind(schema);
                 let query = query.bind(after.map(|((), id)| id));
                 query.bind(limit(left))
             };
@@ -62,6 +66,7 @@ impl SqliteStore {
 fn waiting(columns: &mut Columns<'_>) -> Result<Waiting, Fault> {
     Ok(Waiting {
         job_type: columns.parsed("job_type")?,
+        queue: columns.parsed("queue")?,
         payload_schema: columns.number("payload_schema")?,
         queued: columns.number("count")?,
         processing: columns.number("count")?,
@@ -77,7 +82,7 @@ fn unread(columns: &mut Columns<'_>) -> Result<Unread, Fault> {
     })
 }
 
-/// Reads a count unless its type or schema breaks a rule: then the others are still told.
+/// Reads a count unless its type, queue or schema breaks a rule: then the others are still told.
 fn readable<T>(
     row: &SqliteRow,
     operation: &'static str,

@@ -1,9 +1,9 @@
--- Lists jobs of a type and payload schema that may still have to be decoded, in the order of their
--- ids: live jobs and dead letters. Walks over the live jobs behind the place, and over the dead
+-- Lists jobs of a type, queue and payload schema that may still have to be decoded, in the order of
+-- their ids: live jobs and dead letters. Walks over the live jobs behind the place, and over the dead
 -- letters. Those are found before they are put in order, or the planner would walk over all final
 -- jobs by their ids; arrays keep it from joining whole tables.
--- params: $1 job_type, $2 payload_schema, $3 id of the place where the page before ended (null for
---   the first page), $4 largest number of jobs
+-- params: $1 job_type, $2 queue, $3 payload_schema, $4 id of the place where the page before
+--   ended (null for the first page), $5 largest number of jobs
 -- returns: a row per job (the columns of a record)
 -- locks: nothing
 -- index: primary keys of both tables, finished_jobs_age
@@ -12,17 +12,19 @@ with
     select id
     from {q}.jobs
     where job_type = $1
-      and payload_schema = $2
-      and id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
+      and queue = $2
+      and payload_schema = $3
+      and id > coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
     order by id
-    limit $4
+    limit $5
   ),
   dead as materialized (
     select id
     from {q}.finished_jobs
     where status = 'dead_letter'
       and job_type = $1
-      and payload_schema = $2
+      and queue = $2
+      and payload_schema = $3
   )
 select
   id,
@@ -96,10 +98,10 @@ where id = any (
   array(
     select id
     from dead
-    where id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
+    where id > coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
     order by id
-    limit $4
+    limit $5
   )
 )
 order by id
-limit $4
+limit $5

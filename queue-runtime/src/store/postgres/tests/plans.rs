@@ -56,9 +56,8 @@ vacuum analyze {q}.finished_jobs, {q}.jobs, {q}.attempts, {q}.idempotency_keys,
 ";
 
 /// These are about whole tables, and workers do not ask them; or their plans say nothing.
-const APART: [&str; 5] = [
+const APART: [&str; 4] = [
     "counts",
-    "unknown_types",
     "migrations_schema",
     "migrations_table",
     "migrations_record",
@@ -369,6 +368,7 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
         (
             "unread",
             ours(&statements.unread)
+                .bind(names("queue", 4))
                 .bind(names("type", 5))
                 .bind(vec![0_i64; 5]),
         ),
@@ -376,6 +376,7 @@ fn asked(statements: &Statements, leased: &Leased) -> Vec<(&'static str, SqlQuer
             "waiting_sample",
             ours(&statements.waiting_sample)
                 .bind("type1")
+                .bind("queue1")
                 .bind(1_i64)
                 .bind(None::<Uuid>)
                 .bind(1_000_i64),

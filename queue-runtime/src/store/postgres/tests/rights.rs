@@ -79,13 +79,13 @@ async fn a_role_that_may_only_use_the_tables_can_do_everything_but_migrate() {
     store.prune(&Retention::default(), 5).await.expect("prune");
     store.newest_version("k").await.expect("newest_version");
     store.attempts(claimed[0].id).await.expect("attempts");
-    store.unknown_types(&[]).await.expect("unknown_types");
-    store.unread(&[]).await.expect("unread");
+    let queue = std::slice::from_ref(&claimed[0].queue);
+    store.unread(queue, &[]).await.expect("unread");
     store.waiting().await.expect("waiting");
     let verified = store.verify(9).await.expect("verify");
     assert!(verified.is_sound(), "{verified}");
-    let name = &claimed[0].job_type;
-    let sampled = store.waiting_sample(name, 1, None, 5).await;
+    let (name, queue) = (&claimed[0].job_type, &claimed[0].queue);
+    let sampled = store.waiting_sample(name, queue, 1, None, 5).await;
     sampled.expect("waiting_sample");
     assert_eq!(store.counts().await.expect("counts").total(), 3);
     store.close().await;

@@ -1,8 +1,8 @@
--- Lists jobs of a type and payload schema that may still have to be decoded, in the order of their
--- ids: live jobs and dead letters. Walks over the live jobs behind the place, and over the dead
+-- Lists jobs of a type, queue and payload schema that may still have to be decoded, in the order of
+-- their ids: live jobs and dead letters. Walks over the live jobs behind the place, and over the dead
 -- letters: a plus keeps SQLite from walking over all final jobs by their ids instead.
--- params: ?1 job_type, ?2 payload_schema, ?3 id of the place where the page before ended (null for
---   the first page), ?4 largest number of jobs
+-- params: ?1 job_type, ?2 queue, ?3 payload_schema, ?4 id of the place where the page before
+--   ended (null for the first page), ?5 largest number of jobs
 -- returns: a row per job (the columns of a record)
 -- locks: nothing
 -- index: unique id of the live jobs, finished_jobs_age
@@ -43,10 +43,11 @@ where seq in (
   select seq
   from {q}jobs
   where job_type = ?1
-    and payload_schema = ?2
-    and id > coalesce(?3, '')
+    and queue = ?2
+    and payload_schema = ?3
+    and id > coalesce(?4, '')
   order by id
-  limit cast(?4 as integer)
+  limit cast(?5 as integer)
 )
 union all
 select
@@ -87,10 +88,11 @@ where seq in (
   from {q}finished_jobs
   where status = 'dead_letter'
     and job_type = ?1
-    and payload_schema = ?2
-    and +id > coalesce(?3, '')
+    and queue = ?2
+    and payload_schema = ?3
+    and +id > coalesce(?4, '')
   order by +id
-  limit cast(?4 as integer)
+  limit cast(?5 as integer)
 )
 order by id
-limit cast(?4 as integer)
+limit cast(?5 as integer)

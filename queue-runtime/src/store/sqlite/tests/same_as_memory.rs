@@ -259,10 +259,13 @@ async fn compare(dice: &mut Dice, ours: &dyn Store, spec: &dyn Store) {
         assert_eq!(a.unwrap(), b.unwrap(), "attempts of {id}");
     }
     assert_eq!(ours.counts().await.unwrap(), spec.counts().await.unwrap());
-    let known = [JobType::new("report").unwrap()];
+    assert_eq!(ours.waiting().await.unwrap(), spec.waiting().await.unwrap());
+    let known = [(JobType::new("report").unwrap(), 1)];
     assert_eq!(
-        ours.unknown_types(&known).await.unwrap(),
-        spec.unknown_types(&known).await.unwrap()
+        ours.unread(&request.queues, &known).await.unwrap(),
+        spec.unread(&request.queues, &known).await.unwrap(),
+        "unread in {:?}",
+        request.queues
     );
     assert_eq!(
         ours.expired(3).await.unwrap(),

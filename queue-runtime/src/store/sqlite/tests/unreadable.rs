@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Executor, Row};
 
-use super::world::{World, done, request};
+use super::world::{World, done};
 use crate::error::StoreErrorKind;
 use crate::job::{
     CacheKey, Claimed, Dedupe, DedupeUntil, Idempotency, JobId, JobState, NewJob, OnDuplicate,
@@ -303,23 +303,6 @@ async fn a_key_that_is_no_text_fails_the_settlements_of_others() {
     assert_eq!(world.store.counts().await.unwrap().done, 2);
 }
 
-#[tokio::test]
-async fn a_type_that_is_no_name_fails_the_count_of_unknown_types() {
-    let world = World::new().await;
-    let (bad, good) = (world.job(), world.job());
-    world.store.insert(&[bad.clone(), good]).await.unwrap();
-    set(&world, bad.id, "job_type = 'No Name'").await;
-
-    let unknown = world.store.unknown_types(&[]).await.unwrap();
-
-    let unknown: Vec<_> = unknown
-        .iter()
-        .map(|(name, n)| (name.as_str(), *n))
-        .collect();
-    assert_eq!(unknown, [("mail", 1)]);
-    assert_eq!(world.store.claim(&request(9)).await.unwrap().len(), 1);
-}
-
 /// Counts as a test compares them.
 fn shown(waiting: &[Waiting]) -> Vec<(&str, u32, u64)> {
     let row = |row: &Waiting| (row.payload_schema, row.queued);
@@ -337,14 +320,21 @@ async fn one_row_that_cannot_be_read_hides_what_else_waits() {
     set(&world, jobs[1].id, "payload_schema = -1").await;
     set(&world, jobs[2].id, "max_attempts = -1").await;
     set(&world, jobs[3].id, "payload = cast(x'ff' as text)").await;
-    let name = &jobs[5].job_type;
+    let (name, queue) = (&jobs[5].job_type, &jobs[5].queue);
 
     let waiting = world.store.waiting().await.unwrap();
     assert_eq!(shown(&waiting), [("mail", 1, 4)]);
-    let unread = world.store.unread(&[]).await.unwrap();
+    let unread = world
+        .store
+        .unread(std::slice::from_ref(queue), &[])
+        .await
+        .unwrap();
     assert_eq!((unread.len(), unread[0].jobs), (1, 4));
     for count in 1..4 {
-        let page = world.store.waiting_sample(name, 1, None, count).await;
+        let page = world
+            .store
+            .waiting_sample(name, queue, 1, None, count)
+            .await;
         let page: Vec<_> = page.unwrap().iter().map(|job| job.id).collect();
         let readable = [jobs[4].id, jobs[5].id];
         assert_eq!(page, readable[..count.min(2)], "pages of {count}");
