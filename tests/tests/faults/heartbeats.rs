@@ -38,19 +38,19 @@ const LEASE: Duration = Duration::from_secs(3);
 
 /// What blocks a thread until the scenario opens it.
 #[derive(Default)]
-struct Gate {
+pub(crate) struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
 }
 
 impl Gate {
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         let is_open = self.is_open.lock().expect("no panic at the gate");
         let passed = self.opened.wait_while(is_open, |is_open| !*is_open);
         drop(passed.expect("no panic at the gate"));
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.is_open.lock().expect("no panic at the gate") = true;
         self.opened.notify_all();
     }

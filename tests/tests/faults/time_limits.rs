@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use queue_runtime::job::OutcomeKind;
-use queue_runtime::{Data, JobContext, JobState, Worker, job};
+use queue_runtime::{Data, JobContext, JobState, Worker, WorkerError, job};
 
+use crate::heartbeats::Gate;
 use crate::world::{World, eventually, finals, job};
 
 on! { memory:
     real {
         o_058_a_second_attempt_does_not_overlap_the_one_that_timed_out
+        o_059_handlers_that_block_beyond_their_limit_do_not_keep_their_jobs
         o_060_a_job_that_never_ends_does_not_stop_the_others
     }
 }
@@ -19,6 +21,7 @@ on! { memory:
 on! { sqlite:
     real {
         o_058_a_second_attempt_does_not_overlap_the_one_that_timed_out
+        o_059_handlers_that_block_beyond_their_limit_do_not_keep_their_jobs
         o_060_a_job_that_never_ends_does_not_stop_the_others
     }
 }
@@ -26,6 +29,7 @@ on! { sqlite:
 on! { postgres:
     real {
         o_058_a_second_attempt_does_not_overlap_the_one_that_timed_out
+        o_059_handlers_that_block_beyond_their_limit_do_not_keep_their_jobs
         o_060_a_job_that_never_ends_does_not_stop_the_others
     }
 }
@@ -91,6 +95,71 @@ async fn o_058_a_second_attempt_does_not_overlap_the_one_that_timed_out(world: &
     assert_eq!(seen.inside.load(Ordering::SeqCst), 0);
     // What each attempt had started beside itself has heard of its end.
     eventually(async || seen.told.load(Ordering::SeqCst) == 2).await;
+}
+
+#[job(timeout = "100ms", retries = 0)]
+async fn ignores_its_limit(gate: Data<Gate>, runs: Data<AtomicU64>) {
+    runs.fetch_add(1, Ordering::SeqCst);
+    gate.pass();
+}
+
+/// Four slots, four jobs that block a thread each, and another worker beside theirs.
+async fn o_059_handlers_that_block_beyond_their_limit_do_not_keep_their_jobs(world: &World) {
+    const BLOCKED: usize = 4;
+    let lease = Duration::from_secs(1);
+    let (queue, watcher) = (world.open().await, world.open().await);
+    let (gate, runs) = (Data::new(Gate::default()), Data::new(AtomicU64::new(0)));
+    // Either worker may be the one that finds the lost leases.
+    let ended = finals(&[&queue, &watcher], BLOCKED + 1);
+    let jobs = (0..BLOCKED).map(|_| IgnoresItsLimitJob {});
+    let sent = queue.enqueue_all(jobs).await.expect("enqueued");
+    let worker = |queue| {
+        let worker = Worker::builder(queue).shared(runs.clone()).lease(lease);
+        worker.heartbeat(lease / 10).rescue_every(lease / 10)
+    };
+    let blocked = worker(&queue)
+        .job::<IgnoresItsLimitJob>()
+        .shared(gate.clone())
+        .concurrency(BLOCKED)
+        .grace(Duration::from_millis(100));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (tell, is_told) = tokio::sync::oneshot::channel();
+    let thread = std::thread::spawn(move || {
+        // One thread for each, and one for the worker.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(BLOCKED + 1)
+            .enable_all()
+            .build()
+            .expect("the system gives a test its threads");
+        let ended = runtime.block_on(blocked.run_until(async {
+            stopped.await.expect("the scenario says when");
+        }));
+        tell.send(ended).expect("the scenario waits");
+    });
+    eventually(async || runs.load(Ordering::SeqCst) == BLOCKED as u64).await;
+
+    // Their worker has no slot left. Their jobs end without them, and another runs what is new.
+    let fresh = is_short::enqueue(&watcher).await.expect("enqueued").id;
+    let peer = worker(&watcher).job::<IsShortJob>();
+    peer.run_until(ended).await.expect("ends well");
+
+    assert_eq!(job(&watcher, fresh).await.state, JobState::Done);
+    for sent in sent {
+        let job = job(&watcher, sent.expect("no conflict").id).await;
+        assert_eq!((job.state, job.attempts), (JobState::DeadLetter, 1));
+        assert_eq!(job.last_outcome, Some(OutcomeKind::Lost));
+    }
+    // Told to stop, it says how many it cannot stop, and does not wait for them.
+    stop.send(()).expect("the worker runs");
+    let ended = is_told.await.expect("it ends");
+    let running = match ended {
+        Err(WorkerError::Stuck { running, .. }) => running,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(running, BLOCKED);
+    gate.open();
+    let joined = tokio::task::spawn_blocking(|| thread.join()).await;
+    joined.expect("joined").expect("no panic");
 }
 
 #[job(timeout = "none")]

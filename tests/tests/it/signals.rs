@@ -115,6 +115,15 @@ impl Program {
 
 #[tokio::test]
 async fn a_program_that_is_told_to_end_finishes_its_job_and_exits_with_zero() {
+    finishes_and_exits_after("-TERM").await;
+}
+
+#[tokio::test]
+async fn a_program_that_is_interrupted_finishes_its_job_and_exits_with_zero() {
+    finishes_and_exits_after("-INT").await;
+}
+
+async fn finishes_and_exits_after(signal: &str) {
     let file = File::new();
     let queue = file.open().await;
     let sent = works_until_asked_to_stop::enqueue(&queue, true)
@@ -127,7 +136,7 @@ async fn a_program_that_is_told_to_end_finishes_its_job_and_exits_with_zero() {
         .await
         .expect("enqueued");
 
-    program.is_sent("-TERM").await;
+    program.is_sent(signal).await;
     program.tells("stopping").await;
     program.is_told("finish").await;
     assert_eq!(program.ends().await.code(), Some(0));
