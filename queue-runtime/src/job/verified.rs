@@ -152,11 +152,14 @@ impl fmt::Display for Invariant {
 }
 
 /// What a finding is about.
+///
+/// No variant is called like the trait `Job`: the compiler would then show that with its whole path in
+/// every message about a program that depends on this crate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum About {
     /// A job.
-    Job(JobId),
+    OneJob(JobId),
     /// A job whose stored id is none.
     Row(String),
     /// A key within its job type.
@@ -173,7 +176,7 @@ pub enum About {
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Job(id) => write!(f, "job {id}"),
+            Self::OneJob(id) => write!(f, "job {id}"),
             Self::Row(id) => write!(f, "job with the id {id:?}"),
             Self::Key { job_type, key } => write!(f, "key {key:?} of {job_type:?}"),
             Self::Token(token) => write!(f, "lease token {token}"),

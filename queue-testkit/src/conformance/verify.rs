@@ -118,7 +118,7 @@ pub async fn counters_that_no_history_explains_are_found(s: &Subject) {
             _ => lie.snoozes = 1,
         }
         s.apply(lie).await;
-        expected.push((invariant, About::Job(run.id)));
+        expected.push((invariant, About::OneJob(run.id)));
     }
 
     let verified = verify(s, 100).await;
@@ -138,7 +138,7 @@ pub async fn a_job_that_waits_for_one_attempt_too_many_is_found(s: &Subject) {
 
     let verified = verify(s, 100).await;
 
-    let expected = [(Invariant::Attempts, About::Job(run.id))];
+    let expected = [(Invariant::Attempts, About::OneJob(run.id))];
     assert_eq!(found(&verified), expected, "{verified}");
 }
 
@@ -161,7 +161,7 @@ pub async fn no_more_than_the_limit_is_listed_of_a_rule(s: &Subject) {
         assert_eq!(verified.violations.len(), listed);
         assert_eq!(verified.more, more, "{verified}");
         assert!(!verified.is_sound());
-        let is_known = |finding: &_| matches!(finding, About::Job(id) if ids.contains(id));
+        let is_known = |finding: &_| matches!(finding, About::OneJob(id) if ids.contains(id));
         assert!(
             verified
                 .violations
@@ -182,7 +182,7 @@ pub async fn a_lease_that_nobody_takes_back_is_a_warning(s: &Subject) {
     let [warning] = &verified.warnings[..] else {
         panic!("{verified}")
     };
-    let expected = (Invariant::Rescue, &About::Job(run.id));
+    let expected = (Invariant::Rescue, &About::OneJob(run.id));
     assert_eq!((warning.invariant, &warning.about), expected);
     s.apply(rescue(&run)).await;
     assert_eq!(is_sound(s).await.warnings, []);

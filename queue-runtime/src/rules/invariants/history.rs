@@ -7,7 +7,7 @@ use crate::job::{About, Invariant, JobState, LeaseToken, OutcomeKind};
 #[derive(Debug)]
 pub enum Line {
     /// A job that can be read.
-    Job(Told),
+    OneJob(Told),
     /// A job or an attempt that cannot.
     Unreadable,
     /// An attempt.
@@ -44,7 +44,7 @@ impl<K: PartialEq> Stories<K> {
         }
         match line {
             // Of a job that is live and final, the live one counts.
-            Line::Job(told) => drop(self.job.get_or_insert(told)),
+            Line::OneJob(told) => drop(self.job.get_or_insert(told)),
             Line::Unreadable => self.is_unreadable = true,
             Line::Attempt(started) => self.attempts.push(started),
         }

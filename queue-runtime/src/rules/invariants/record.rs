@@ -15,7 +15,7 @@ impl Findings {
         broken.extend(behind(job, is_live).map(|seen| (Invariant::DedupeBehind, seen)));
         broken.extend(overdue(job, now).map(|seen| (Invariant::Rescue, seen)));
         for (invariant, seen) in broken {
-            self.add(invariant, About::Job(job.id), seen);
+            self.add(invariant, About::OneJob(job.id), seen);
         }
     }
 }

@@ -16,7 +16,7 @@ impl State {
             }
         }
         for id in self.live.keys().filter(|id| self.finished.contains_key(id)) {
-            findings.twice(About::Job(*id));
+            findings.twice(About::OneJob(*id));
         }
         self.histories(&mut findings);
         self.tokens(&mut findings);
@@ -33,7 +33,7 @@ impl State {
         let mut histories = BTreeMap::<JobId, Vec<Line>>::new();
         for record in self.records() {
             let history = histories.entry(record.id).or_default();
-            history.push(Line::Job(told(record)));
+            history.push(Line::OneJob(told(record)));
         }
         for (id, attempt) in self.attempts.values() {
             let history = histories.entry(*id).or_default();
@@ -99,7 +99,7 @@ impl State {
 
 fn told(record: &JobRecord) -> Told {
     Told {
-        about: About::Job(record.id),
+        about: About::OneJob(record.id),
         state: record.state,
         token: record.lock_token,
         attempts: record.attempts.into(),

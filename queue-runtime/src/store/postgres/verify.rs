@@ -57,7 +57,7 @@ async fn look(
     each(conn, statements.verify_records.query(), |row| {
         match rows::record(row) {
             Ok(record) => findings.record(&record, Columns::at(row, rows::IS_LIVE).take()?, now),
-            Err(Fault::Row(fault)) => findings.unreadable(About::Job(rows::id(row)?), fault),
+            Err(Fault::Row(fault)) => findings.unreadable(About::OneJob(rows::id(row)?), fault),
             Err(fault) => return Err(fault),
         }
         Ok(())
@@ -72,7 +72,7 @@ async fn look(
     stories.end(findings);
 
     each(conn, statements.verify_twice.query(), |row| {
-        findings.twice(About::Job(rows::id(row)?));
+        findings.twice(About::OneJob(rows::id(row)?));
         Ok(())
     })
     .await?;
@@ -127,9 +127,9 @@ fn story_line(
     let mut columns = Columns::of(row);
     let (of, place): (Uuid, i32) = (columns.take()?, columns.take()?);
     if place != ATTEMPT {
-        let about = About::Job(rows::id(row)?);
+        let about = About::OneJob(rows::id(row)?);
         let line = match told(about, &mut columns) {
-            Ok(told) => Line::Job(told),
+            Ok(told) => Line::OneJob(told),
             Err(Fault::Row(_)) => Line::Unreadable, // told of by its record
             Err(fault) => return Err(fault),
         };

@@ -110,7 +110,7 @@ impl<'r> Columns<'r> {
     /// Takes the id of a job, whatever it is.
     pub(super) fn about(&mut self) -> Result<About, Fault> {
         let id = self.shown()?;
-        Ok(id.parse().map_or(About::Row(id), About::Job))
+        Ok(id.parse().map_or(About::Row(id), About::OneJob))
     }
 
     /// Takes a word, if there is one that this library knows: a newer one may have written

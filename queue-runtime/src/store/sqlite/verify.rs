@@ -108,7 +108,7 @@ fn story_line(
     let (of, place): (i64, i64) = (columns.take()?, columns.take()?);
     if place != ATTEMPT {
         let line = match told(&mut columns) {
-            Ok(told) => Line::Job(told),
+            Ok(told) => Line::OneJob(told),
             Err(Fault::Row(_)) => Line::Unreadable, // told of by its record
             Err(fault) => return Err(fault),
         };

@@ -304,7 +304,7 @@ async fn a_lease_that_nobody_takes_back_is_a_warning() {
     let verified = verify(&world).await;
     assert!(verified.is_sound());
     let warned: BTreeSet<_> = verified.warnings.iter().map(|found| &found.about).collect();
-    let running = [l.holder.id, l.running.id].map(About::Job);
+    let running = [l.holder.id, l.running.id].map(About::OneJob);
     assert_eq!(warned, running.iter().collect());
     assert!(
         verified.to_string().contains("\nwarning: rescue: job "),
