@@ -5,7 +5,6 @@
 //! is not in it.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::StoreError;
 use crate::handler::{CheckFn, JobDef};
@@ -150,12 +149,11 @@ struct Trial {
 impl Trial {
     fn add(&mut self, job: &JobRecord, check: CheckFn) {
         self.tried += 1;
-        // Code of the user that panics ends one attempt of a worker, and here one trial.
-        let read = || check(&job.payload, job.payload_schema).map_err(|error| error.to_string());
-        let read = catch_unwind(AssertUnwindSafe(read));
-        if let Err(error) = read.unwrap_or_else(|_| Err("it panicked".to_owned())) {
+        // A type that panics while it is read is refused like any other.
+        if let Err(error) = check(&job.payload, job.payload_schema) {
             self.refused += 1;
-            self.first.get_or_insert((job.id, error));
+            self.first
+                .get_or_insert_with(|| (job.id, error.to_string()));
         }
     }
 

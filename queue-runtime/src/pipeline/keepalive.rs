@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::error::{StoreError, StoreErrorKind};
+use crate::error::StoreError;
 use crate::failpoint;
 use crate::handler::{AttemptStop, StopReason};
 use crate::job::Lease;
@@ -189,12 +189,6 @@ pub(crate) async fn renew(
     failpoint::point!("cancel.untold", if answers.contains(&Extended::Cancel));
     leases.answered(wanted.into_iter().zip(answers), times, asked);
     Ok(())
-}
-
-/// The store was asked and has not answered for so long.
-pub(crate) fn no_answer(operation: &'static str, waited: Duration) -> StoreError {
-    let message = format!("the store did not answer within {waited:?}");
-    StoreError::new(StoreErrorKind::Unavailable, operation, message)
 }
 
 #[cfg(all(test, any(feature = "sqlite", feature = "postgres")))]

@@ -16,8 +16,8 @@ use crate::store::{Store, apart};
 /// The most jobs that one statement takes; more follow at once.
 const BATCH_MAX: usize = 100;
 
-/// The most jobs that one round leaves alone before it ends.
-const LEFT_MAX: usize = 10_000;
+/// The most jobs that one round leaves alone before it ends: they are read again with each batch.
+const LEFT_MAX: usize = 1_000;
 
 /// Rescues every job whose lease has run out, and reports each that was taken.
 ///

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Shared, chores};
 use crate::error::{StoreError, StoreErrorKind, WorkerError};
 use crate::job::JobEvent;
-use crate::pipeline::keepalive::{no_answer, renew};
+use crate::pipeline::keepalive::renew;
 use crate::store::Heartbeat;
 
 /// How short a wait may be.
@@ -126,6 +126,12 @@ async fn answered<T>(
     // Whatever the answer was.
     shared.leases.run_out(seam.elapsed());
     answer
+}
+
+/// The store was asked and has not answered for so long.
+fn no_answer(operation: &'static str, waited: Duration) -> StoreError {
+    let message = format!("the store did not answer within {waited:?}");
+    StoreError::new(StoreErrorKind::Unavailable, operation, message)
 }
 
 /// Notices that no task of the handlers' runtime gets a turn.

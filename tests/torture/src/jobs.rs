@@ -229,6 +229,7 @@ pub(crate) async fn noop(n: u64, ctx: JobContext, site: Data<Site>) -> Result<()
     effect(&site, &ctx)
 }
 
+/// Work of 5 ms, as is a part of every load.
 #[job(retries = 200, backoff = "fixed(50ms)")]
 async fn pause(n: u64, ctx: JobContext, site: Data<Site>) -> Result<(), JobError> {
     let _ = n;
@@ -247,6 +248,7 @@ async fn flaky(n: u64, ctx: JobContext, site: Data<Site>) -> Result<(), JobError
     }
 }
 
+/// Holds its key for 5 ms of work.
 #[job(retries = 200, backoff = "fixed(50ms)", dedupe = "key")]
 async fn keyed(n: u64, key: u64, ctx: JobContext, site: Data<Site>) -> Result<(), JobError> {
     let _ = (n, key);
