@@ -48,9 +48,10 @@ async fn o_062_forty_queues_do_not_use_up_one_grace_each(world: &World) {
     let grace = Duration::from_secs(2);
     let queue = world.open().await;
     let names: Vec<_> = (0..QUEUES).map(|n| format!("queue-{n}")).collect();
+    let mut ids = Vec::new();
     for name in names.iter().cycle().take(3 * QUEUES) {
         let sent = outlasts_the_grace::enqueue(&queue).queue(name).await;
-        sent.expect("enqueued");
+        ids.push(sent.expect("enqueued").id);
     }
     let (starts, go) = (Data::new(AtomicUsize::new(0)), Data::new(Semaphore::new(0)));
     let worker = Worker::builder(&queue)
@@ -74,6 +75,11 @@ async fn o_062_forty_queues_do_not_use_up_one_grace_each(world: &World) {
     assert_eq!(starts.load(Ordering::SeqCst), QUEUES, "none was started");
     let counts = queue.counts().await.expect("it answers");
     assert_eq!((counts.queued, counts.done, counts.total()), (100, 20, 120));
+    let mut claimed = 0;
+    for id in ids {
+        claimed += usize::from(job(&queue, id).await.lock_token.is_some());
+    }
+    assert_eq!(claimed, QUEUES, "none was claimed after the signal");
 }
 
 #[job(timeout = "none", retries = 9)]
